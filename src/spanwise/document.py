@@ -1,0 +1,147 @@
+"""Text with typed spans and relations between them. Offsets are characters, half-open, everywhere outside a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from spanwise.errors import AnnotationError
+
+_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+
+
+class Offsets(NamedTuple):
+    """A half-open stretch of characters: where a word stands."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A typed stretch of text. An event trigger is an entity whose label is an event type."""
+
+    start: int
+    end: int
+    label: str
+    score: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A typed, directed link; head and tail are indices into the document's entities."""
+
+    head: int
+    tail: int
+    label: str
+    score: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text and what is marked in it. It cannot be built with an annotation that the text cannot carry.
+
+    `words` are the offsets of the text's words; empty means that the text has not been segmented yet.
+    """
+
+    text: str
+    words: tuple[Offsets, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    id: str = ""
+    metadata: Mapping[str, Any] = field(default=_NO_METADATA, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("words", "entities", "relations"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        self._check_words()
+        self._check_entities()
+        self._check_relations()
+
+    @classmethod
+    def from_words(
+        cls,
+        words: Iterable[str],
+        entities: Iterable[tuple[int, int, str]] = (),
+        relations: Iterable[Relation] = (),
+        *,
+        joiner: str = " ",
+        id: str = "",
+        metadata: Mapping[str, Any] = _NO_METADATA,
+    ) -> Document:
+        """Join words into a text; the entities' bounds are word indices, half-open."""
+        pieces, offsets, cursor = [], [], 0
+        for word in words:
+            pieces.append(word)
+            offsets.append(Offsets(cursor, cursor + len(word)))
+            cursor += len(word) + len(joiner)
+        marked = []
+        for first, last, label in entities:
+            if not 0 <= first < last <= len(offsets):
+                raise AnnotationError(
+                    f"{_named(id)} entity {label!r} covers words {first} to {last}, but the text has "
+                    f"{len(offsets)} words; correct the bounds (the end is exclusive)."
+                )
+            marked.append(Entity(offsets[first].start, offsets[last - 1].end, label))
+        return cls(joiner.join(pieces), tuple(offsets), tuple(marked), tuple(relations), id, metadata)
+
+    def slice(self, span: Entity | Offsets) -> str:
+        """The text that an entity or a word covers."""
+        return self.text[span.start : span.end]
+
+    @property
+    def word_texts(self) -> list[str]:
+        return [self.text[start:end] for start, end in self.words]
+
+    def with_annotations(self, entities: Iterable[Entity] = (), relations: Iterable[Relation] = ()) -> Document:
+        """The same text with these annotations instead of its own."""
+        return replace(self, entities=tuple(entities), relations=tuple(relations))
+
+    def _check_words(self) -> None:
+        cursor = 0
+        for index, (start, end) in enumerate(self.words):
+            if not cursor <= start < end <= len(self.text):
+                raise AnnotationError(
+                    f"{_named(self.id)} word {index} at characters {start} to {end} is empty, out of order or beyond "
+                    f"the text's {len(self.text)} characters; give words from left to right without overlap."
+                )
+            cursor = end
+
+    def _check_entities(self) -> None:
+        for index, entity in enumerate(self.entities):
+            if entity.end <= entity.start:
+                problem = "ends before it starts" if entity.end < entity.start else "is empty"
+            elif entity.start < 0 or entity.end > len(self.text):
+                problem = f"lies beyond the text's {len(self.text)} characters"
+            elif not entity.label:
+                problem = "has no label"
+            else:
+                continue
+            raise AnnotationError(
+                f"{_named(self.id)} entity {index} ({entity.label!r}, characters {entity.start} to {entity.end}) "
+                f"{problem}; correct its offsets or leave it out."
+            )
+
+    def _check_relations(self) -> None:
+        for index, relation in enumerate(self.relations):
+            for side, entity in (("head", relation.head), ("tail", relation.tail)):
+                if not 0 <= entity < len(self.entities):
+                    raise AnnotationError(
+                        f"{_named(self.id)} relation {index} ({relation.label!r}) has entity {entity} as its {side}, "
+                        f"but the document has {len(self.entities)} entities; correct the index or leave it out."
+                    )
+
+
+def outermost(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+    """The entities without overlap, the widest kept first, in the order of the text."""
+    kept: list[Entity] = []
+    for entity in sorted(entities, key=lambda e: (e.start - e.end, e.start)):
+        if all(entity.end <= other.start or other.end <= entity.start for other in kept):
+            kept.append(entity)
+    return tuple(sorted(kept, key=lambda e: e.start))
+
+
+def _named(id: str) -> str:
+    return f"document {id!r}:" if id else "document:"

@@ -1,0 +1,93 @@
+"""The labels of a task: entity and relation types, what they mean, and which arguments a relation allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from spanwise.document import Document
+from spanwise.errors import SchemaError
+
+
+@dataclass(frozen=True)
+class EntityType:
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class RelationType:
+    """`head_types` and `tail_types`, when given, are the only entity types that the relation may join."""
+
+    name: str
+    description: str = ""
+    symmetric: bool = False
+    head_types: tuple[str, ...] = ()
+    tail_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The entity and relation types of a task, in the order of the model's outputs."""
+
+    entities: tuple[EntityType, ...] = ()
+    relations: tuple[RelationType, ...] = ()
+
+    def __post_init__(self) -> None:
+        for kind, names in (("entity", self.entity_names), ("relation", self.relation_names)):
+            if len(set(names)) != len(names) or not all(names):
+                raise SchemaError(f"the {kind} types {list(names)} hold an empty name or one twice; name each once.")
+        known = set(self.entity_names)
+        for relation in self.relations:
+            if unknown := sorted({*relation.head_types, *relation.tail_types} - known):
+                raise SchemaError(
+                    f"relation {relation.name!r} allows arguments of unknown type {unknown}; known are {sorted(known)}."
+                )
+
+    @cached_property
+    def entity_names(self) -> tuple[str, ...]:
+        return tuple(entity.name for entity in self.entities)
+
+    @cached_property
+    def relation_names(self) -> tuple[str, ...]:
+        return tuple(relation.name for relation in self.relations)
+
+    @classmethod
+    def from_documents(cls, documents: Iterable[Document]) -> Schema:
+        """The labels that occur, sorted by name so that the order of files does not matter."""
+        entities: set[str] = set()
+        relations: set[str] = set()
+        for document in documents:
+            entities.update(entity.label for entity in document.entities)
+            relations.update(relation.label for relation in document.relations)
+        return cls(tuple(map(EntityType, sorted(entities))), tuple(map(RelationType, sorted(relations))))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"entities": [asdict(e) for e in self.entities], "relations": [asdict(r) for r in self.relations]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Schema:
+        try:
+            entities = tuple(EntityType(**entity) for entity in data["entities"])
+            relations = tuple(
+                RelationType(**{**r, "head_types": tuple(r["head_types"]), "tail_types": tuple(r["tail_types"])})
+                for r in data.get("relations", ())
+            )
+        except (KeyError, TypeError) as error:
+            raise SchemaError(f"the schema is malformed ({error}); write it with Schema.to_dict.") from None
+        return cls(entities, relations)
+
+    def check(self, documents: Iterable[Document], where: str) -> None:
+        """Refuse documents that carry a label the schema lacks."""
+        found = Schema.from_documents(documents)
+        for kind, seen, known in (
+            ("entity", found.entity_names, self.entity_names),
+            ("relation", found.relation_names, self.relation_names),
+        ):
+            if unknown := sorted(set(seen) - set(known)):
+                raise SchemaError(
+                    f"{where} has the {kind} labels {unknown}, which the training data lacks (it has {sorted(known)}); "
+                    f"correct the labels or add examples of them to the training data."
+                )
