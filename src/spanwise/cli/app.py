@@ -1,0 +1,68 @@
+"""The app that every verb registers on, and how it talks: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from spanwise import __version__
+from spanwise.errors import SpanwiseError
+
+app = typer.Typer(
+    name="spanwise",
+    help="Text to typed spans and the relations between them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def emit_json(value: Any) -> None:
+    """Print one JSON object and nothing else on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    if debug:
+        os.environ["SPANWISE_DEBUG"] = "1"
+
+
+def main() -> None:
+    """Run the app. Wrong input ends with one sentence and exit code 2; a traceback only with --debug."""
+    try:
+        app()
+    except (SpanwiseError, OSError, UnicodeError) as error:
+        if os.environ.get("SPANWISE_DEBUG"):
+            raise
+        err.print(f"[bold red]error:[/] {_sentence(error)}", soft_wrap=True, markup=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        sys.exit(130)
+
+
+def _sentence(error: Exception) -> str:
+    from rich.markup import escape
+
+    if isinstance(error, OSError) and error.filename is not None:
+        return escape(f"{error.filename}: {error.strerror}.")
+    return escape(str(error))
