@@ -1,0 +1,37 @@
+"""Everything there is to score in a pair of document lists, in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from spanwise.document import Document
+from spanwise.metrics.relations import RelationScores, score_relations
+from spanwise.metrics.scores import Scores
+from spanwise.metrics.strict import score_entities
+from spanwise.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Scores of entities, and of relations where gold or prediction holds any."""
+
+    entities: Scores
+    relations: RelationScores | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "entities": self.entities.to_dict(),
+            "relations": None if self.relations is None else self.relations.to_dict(),
+        }
+
+
+def evaluate(gold: Iterable[Document], predicted: Iterable[Document], schema: Schema | None = None) -> Evaluation:
+    """Score predicted documents against gold ones; the schema says which relations are symmetric."""
+    wanted, found = list(gold), list(predicted)
+    entities = score_entities(wanted, found)
+    if not any(document.relations for document in (*wanted, *found)):
+        return Evaluation(entities)
+    symmetric = {relation.name for relation in schema.relations if relation.symmetric} if schema else set()
+    return Evaluation(entities, score_relations(wanted, found, symmetric=symmetric))

@@ -1,0 +1,32 @@
+"""Gold and predicted documents, side by side. A silent misalignment would be the worst bug of a scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spanwise.document import Document
+from spanwise.errors import InputError
+
+
+def paired(gold: Iterable[Document], predicted: Iterable[Document]) -> list[tuple[Document, Document]]:
+    """Documents matched by position; refused when their number or any of their texts differ."""
+    wanted, found = list(gold), list(predicted)
+    if len(wanted) != len(found):
+        raise InputError(
+            f"{len(wanted)} gold documents cannot be scored against {len(found)} predicted ones; "
+            f"predict on exactly the gold documents, in their order."
+        )
+    pairs = list(zip(wanted, found, strict=True))
+    for index, (one, other) in enumerate(pairs):
+        if one.text != other.text:
+            name = f" ({one.id!r} and {other.id!r})" if one.id or other.id else ""
+            raise InputError(
+                f"the texts of gold and predicted document {index}{name} differ from character "
+                f"{_first_difference(one.text, other.text)} on; predict on exactly the gold documents, in their order."
+            )
+    return pairs
+
+
+def _first_difference(one: str, other: str) -> int:
+    shorter = min(len(one), len(other))
+    return next((index for index in range(shorter) if one[index] != other[index]), shorter)

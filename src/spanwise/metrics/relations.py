@@ -1,0 +1,47 @@
+"""Two scores of relations: RE asks for the label and both boundaries, RE+ for both entity labels as well."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from spanwise.document import Document, Entity
+from spanwise.metrics.pairing import paired
+from spanwise.metrics.scores import Scores, count_matches
+
+
+@dataclass(frozen=True, slots=True)
+class RelationScores:
+    """`boundaries` is RE, `strict` is RE+ of the literature."""
+
+    boundaries: Scores
+    strict: Scores
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"boundaries": self.boundaries.to_dict(), "strict": self.strict.to_dict()}
+
+
+def score_relations(
+    gold: Iterable[Document], predicted: Iterable[Document], *, symmetric: Collection[str] = ()
+) -> RelationScores:
+    """RE and RE+ by position of the documents; a symmetric relation counts once, whichever way it is written.
+
+    Duplicates count once; macro averages over the relation types that occur in gold.
+    """
+    pairs = paired(gold, predicted)
+
+    def scores(strict: bool) -> Scores:
+        return count_matches((_items(one, symmetric, strict), _items(other, symmetric, strict)) for one, other in pairs)
+
+    return RelationScores(boundaries=scores(strict=False), strict=scores(strict=True))
+
+
+def _items(document: Document, symmetric: Collection[str], strict: bool) -> Iterator[tuple[str, Hashable]]:
+    for relation in document.relations:
+        ends = [_end(document.entities[index], strict) for index in (relation.head, relation.tail)]
+        yield relation.label, tuple(sorted(ends) if relation.label in symmetric else ends)
+
+
+def _end(entity: Entity, strict: bool) -> tuple[int, int, str]:
+    return entity.start, entity.end, entity.label if strict else ""

@@ -1,0 +1,21 @@
+"""The strict score of entities: boundaries and label must both be right. Nested entities count like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from spanwise.document import Document
+from spanwise.metrics.pairing import paired
+from spanwise.metrics.scores import Scores, count_matches
+
+
+def score_entities(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
+    """Strict scores by (start, end, label); duplicates count once, macro averages over the types that occur in gold.
+
+    Documents are matched by position; differing numbers or texts are refused with an InputError.
+    """
+    return count_matches((_items(one), _items(other)) for one, other in paired(gold, predicted))
+
+
+def _items(document: Document) -> Iterator[tuple[str, tuple[int, int]]]:
+    return ((entity.label, (entity.start, entity.end)) for entity in document.entities)
