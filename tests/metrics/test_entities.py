@@ -1,0 +1,81 @@
+"""Entity scores by hand: what counts as correct, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from spanwise.document import Document, Entity
+from spanwise.errors import InputError
+from spanwise.metrics import score_entities
+
+TEXT = "The University of Brenford opened a clinic in Halden."
+BRENFORD, UNIVERSITY, HALDEN = (18, 26), (4, 26), (46, 52)
+
+
+def marked(*entities: tuple[tuple[int, int], str], text: str = TEXT) -> Document:
+    return Document(text, entities=tuple(Entity(start, end, label) for (start, end), label in entities))
+
+
+def test_scores_computed_by_hand():
+    gold = marked((UNIVERSITY, "ORG"), (BRENFORD, "PLACE"), (HALDEN, "PLACE"))
+    predicted = marked((UNIVERSITY, "ORG"), (BRENFORD, "PLACE"), ((36, 42), "PLACE"), ((0, 3), "PERSON"))
+    scores = score_entities([gold], [predicted])
+    assert scores.to_dict() == {
+        "micro": {"precision": 2 / 4, "recall": 2 / 3, "f1": 4 / 7, "gold": 3, "predicted": 4, "correct": 2},
+        "macro": {"precision": (1 + 1 / 2) / 2, "recall": (1 + 1 / 2) / 2, "f1": (1 + 1 / 2) / 2},
+        "labels": {
+            "ORG": {"precision": 1.0, "recall": 1.0, "f1": 1.0, "gold": 1, "predicted": 1, "correct": 1},
+            "PERSON": {"precision": 0.0, "recall": 0.0, "f1": 0.0, "gold": 0, "predicted": 1, "correct": 0},
+            "PLACE": {"precision": 0.5, "recall": 0.5, "f1": 0.5, "gold": 2, "predicted": 2, "correct": 1},
+        },
+    }
+
+
+def test_boundaries_and_label_must_both_be_right():
+    gold = [marked((BRENFORD, "PLACE"))]
+    assert score_entities(gold, [marked((BRENFORD, "ORG"))]).micro.correct == 0
+    assert score_entities(gold, [marked(((18, 25), "PLACE"))]).micro.correct == 0
+    assert score_entities(gold, [marked((BRENFORD, "PLACE"))]).micro.f1 == 1.0
+
+
+def test_a_duplicate_counts_once():
+    gold = marked((BRENFORD, "PLACE"), (BRENFORD, "PLACE"))
+    predicted = marked((BRENFORD, "PLACE"), (BRENFORD, "PLACE"), (BRENFORD, "PLACE"))
+    micro = score_entities([gold], [predicted]).micro
+    assert (micro.gold, micro.predicted, micro.correct) == (1, 1, 1)
+
+
+def test_one_span_may_carry_two_labels():
+    gold = marked((BRENFORD, "PLACE"), (BRENFORD, "CITY"))
+    scores = score_entities([gold], [marked((BRENFORD, "CITY"))])
+    assert (scores.micro.gold, scores.micro.correct) == (2, 1)
+    assert scores.labels["CITY"].f1 == 1.0
+
+
+def test_the_same_span_in_another_document_is_another_entity():
+    gold = [marked((BRENFORD, "PLACE")), marked()]
+    predicted = [marked(), marked((BRENFORD, "PLACE"))]
+    assert score_entities(gold, predicted).micro.correct == 0
+
+
+def test_nothing_to_find_and_nothing_found_is_zero_not_an_error():
+    scores = score_entities([marked()], [marked()])
+    assert (scores.micro.f1, scores.macro.f1, dict(scores.labels)) == (0.0, 0.0, {})
+    assert score_entities([], []).micro.f1 == 0.0
+
+
+def test_documents_may_be_iterators():
+    gold = [marked((BRENFORD, "PLACE"))]
+    assert score_entities(iter(gold), iter(gold)).micro.f1 == 1.0
+
+
+def test_different_numbers_of_documents_are_refused():
+    with pytest.raises(InputError, match=r"2 gold documents .* 1 predicted"):
+        score_entities([marked(), marked()], [marked()])
+
+
+def test_different_texts_are_refused_with_their_place():
+    with pytest.raises(InputError, match="document 1 differ from character 3 on"):
+        score_entities([marked(), marked(text="One two")], [marked(), marked(text="One-two")])
+    with pytest.raises(InputError, match="differ from character 3 on"):
+        score_entities([marked(text="One")], [marked(text="One two")])
