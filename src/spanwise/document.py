@@ -51,7 +51,7 @@ class Document:
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
     id: str = ""
-    metadata: Mapping[str, Any] = field(default=_NO_METADATA, compare=False)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _NO_METADATA, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("words", "entities", "relations"):
