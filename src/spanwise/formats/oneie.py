@@ -1,0 +1,151 @@
+"""OneIE's JSON lines: tokens, entity, relation and event mentions. GENEVA's mentions come without a type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from spanwise.document import Document, Relation
+from spanwise.errors import FormatError
+from spanwise.formats.base import Format, Probe
+from spanwise.formats.events import UNTYPED, EventView, event_metadata
+from spanwise.formats.fields import get, identifier, objects, shown, strings
+from spanwise.formats.reading import Reading
+from spanwise.formats.tokens import WordSpan, build, on_words
+from spanwise.formats.writing import Writing, dumps
+
+# `pieces` and `token_lens` are an encoder's own pieces, made again when a model needs them.
+_KEYS = frozenset(
+    {"doc_id", "wnd_id", "sent_id", "sentence", "tokens", "pieces", "token_lens"}
+    | {"entity_mentions", "relation_mentions", "event_mentions"}
+)
+_ENTITY_KEYS = frozenset({"id", "start", "end", "text", "entity_type"})
+
+
+def _matches(probe: Probe) -> bool:
+    keys = probe.record or {}
+    return "tokens" in keys and ("entity_mentions" in keys or "event_mentions" in keys)
+
+
+def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
+    reading.tell_unknown(record, _KEYS)
+    mentions, events = objects(record, "entity_mentions"), objects(record, "event_mentions")
+    for mention in mentions:
+        reading.tell_unknown(mention, _ENTITY_KEYS)
+    triggers = [_span(get(event, "trigger", dict), get(event, "event_type", str)) for event in events]
+    words = strings(get(record, "tokens", list), "'tokens'")
+    doc_id = identifier(record, "doc_id")
+    yield build(
+        words,
+        [_span(m, get(m, "entity_type", str, UNTYPED) or UNTYPED) for m in mentions] + triggers,
+        [*_relations(record, _places(mentions)), *_arguments(events, _places(mentions), len(mentions))],
+        text=get(record, "sentence", str, ""),
+        id=identifier(record, "wnd_id") or identifier(record, "sent_id"),
+        metadata={**({"doc_id": doc_id} if doc_id else {}), **event_metadata(t.label for t in triggers)},
+    )
+
+
+def _span(mention: dict[str, Any], label: str) -> WordSpan:
+    return WordSpan(get(mention, "start", int), get(mention, "end", int), label)
+
+
+def _places(mentions: list[dict[str, Any]]) -> dict[str, int]:
+    places = {identifier(mention, "id"): index for index, mention in enumerate(mentions)}
+    if len(places) < len(mentions):
+        raise FormatError("two entity mentions share an id, or have none; give each its own.")
+    return places
+
+
+def _place(argument: dict[str, Any], places: dict[str, int]) -> int:
+    name = identifier(argument, "entity_id")
+    if name not in places:
+        raise FormatError(
+            f"the argument {shown(argument)} names an entity that the record lacks; correct its entity_id."
+        )
+    return places[name]
+
+
+def _relations(record: dict[str, Any], places: dict[str, int]) -> Iterator[Relation]:
+    for relation in objects(record, "relation_mentions"):
+        arguments = objects(relation, "arguments")
+        if len(arguments) != 2:
+            raise FormatError(f"the relation {shown(relation)} should have two arguments; correct it or leave it out.")
+        head, tail = arguments
+        yield Relation(_place(head, places), _place(tail, places), get(relation, "relation_type", str))
+
+
+def _arguments(events: list[dict[str, Any]], places: dict[str, int], first_trigger: int) -> Iterator[Relation]:
+    for trigger, event in enumerate(events, first_trigger):
+        for argument in objects(event, "arguments"):
+            yield Relation(trigger, _place(argument, places), get(argument, "role", str))
+
+
+def _read(reading: Reading) -> Iterator[Document]:
+    return reading.json_line_documents(partial(_parse, reading=reading))
+
+
+def _encode(document: Document, writing: Writing) -> str:
+    kept, spans = on_words(document, writing)
+    kept = _without_links_to_triggers(kept, writing)
+    writing.tell_unheld(kept, metadata=("doc_id", "event_types"))
+    view, words = EventView.of(kept), kept.word_texts
+
+    def place(index: int) -> dict[str, Any]:
+        span = spans[index]
+        return {"start": span.first, "end": span.last, "text": " ".join(words[span.first : span.last])}
+
+    def argument(index: int, role: str) -> dict[str, Any]:
+        return {"entity_id": f"{kept.id}-E{index}", "role": role, "text": place(index)["text"]}
+
+    record: dict[str, Any] = {
+        "doc_id": kept.metadata.get("doc_id", ""),
+        "wnd_id": kept.id,
+        "sentence": kept.text,
+        "tokens": words,
+        "entity_mentions": [{"id": f"{kept.id}-E{i}", **place(i), **_type(spans[i].label)} for i in view.mentions],
+        "relation_mentions": [
+            {
+                "id": f"{kept.id}-R{number}",
+                "relation_type": relation.label,
+                "arguments": [argument(relation.head, "Arg-1"), argument(relation.tail, "Arg-2")],
+            }
+            for number, relation in enumerate(view.relations)
+        ],
+        "event_mentions": [
+            {
+                "id": f"{kept.id}-EV{number}",
+                "event_type": spans[trigger].label,
+                "trigger": place(trigger),
+                "arguments": [argument(r.tail, r.label) for r in view.arguments.get(trigger, ())],
+            }
+            for number, trigger in enumerate(view.triggers)
+        ],
+    }
+    return dumps(record, document) + "\n"
+
+
+def _type(label: str) -> dict[str, str]:
+    return {} if label == UNTYPED else {"entity_type": label}
+
+
+def _without_links_to_triggers(document: Document, writing: Writing) -> Document:
+    """Arguments and relations name entity mentions, never triggers."""
+    triggers = set(EventView.of(document).triggers)
+    kept = [relation for relation in document.relations if relation.tail not in triggers]
+    writing.lose(document, "relation to an event trigger", len(document.relations) - len(kept))
+    return document.with_annotations(document.entities, kept)
+
+
+def _write(documents: Iterable[Document], writing: Writing) -> None:
+    writing.file(writing.each(documents, partial(_encode, writing=writing)))
+
+
+ONEIE = Format(
+    name="oneie",
+    summary="OneIE: JSON lines of tokens with entity, relation and event mentions",
+    matches=_matches,
+    read=_read,
+    write=_write,
+    needs_words=True,
+)

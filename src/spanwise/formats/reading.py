@@ -1,0 +1,147 @@
+"""A file being read: its lines and JSON records with their places, and what happens to a bad one."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+from spanwise.document import Document
+from spanwise.errors import AnnotationError, FormatError
+from spanwise.formats import json_array
+from spanwise.formats.fields import checked, shown
+from spanwise.formats.report import Report
+
+R = TypeVar("R")
+MAX_RECORD = 256 * 2**20
+
+
+class Line(NamedTuple):
+    """One line as bytes, without its end."""
+
+    number: int
+    raw: bytes
+
+    def decode(self) -> str:
+        if len(self.raw) > MAX_RECORD:
+            raise FormatError(
+                f"the line is longer than {MAX_RECORD // 2**20} MB, too much for one record; split it into documents.",
+                line=self.number,
+            )
+        try:
+            return self.raw.decode()
+        except UnicodeDecodeError as error:
+            raise not_utf8(self.raw[error.start], self.number) from None
+
+
+@dataclass
+class Reading:
+    """One input and how to read it. `path` is None for standard input."""
+
+    path: Path | None
+    scheme: str | None
+    skip_bad: bool
+    report: Report
+
+    @property
+    def name(self) -> str:
+        return "standard input" if self.path is None else str(self.path)
+
+    def note(self, text: str) -> None:
+        self.report.notes.append(f"{'standard input' if self.path is None else self.path.name}: {text}")
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        if self.path is None:
+            yield sys.stdin.buffer
+        else:
+            with self.path.open("rb") as stream:
+                yield stream
+
+    def opening(self) -> bytes:
+        """The first bytes that are no space: they tell an array from JSON lines."""
+        with self.open() as stream:
+            return stream.read(4096).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+
+    def lines(self) -> Iterator[Line]:
+        """Lines split at line feeds only: tokens may hold any other separator that Unicode knows."""
+        with self.open() as stream:
+            number = 0
+            while raw := stream.readline(MAX_RECORD + 1):
+                number += 1
+                rest = raw
+                while len(rest) > MAX_RECORD and not rest.endswith(b"\n"):
+                    rest = stream.readline(MAX_RECORD + 1)
+                if number == 1:
+                    raw = raw.removeprefix(codecs.BOM_UTF8)
+                yield Line(number, raw.rstrip(b"\r\n"))
+
+    def documents(
+        self, records: Iterable[tuple[int, R]], parse: Callable[[R], Iterable[Document]]
+    ) -> Iterator[Document]:
+        """Parse records one by one; a bad one ends the reading or is counted and skipped."""
+        for line, record in records:
+            try:
+                parsed = tuple(parse(record))
+            except (FormatError, AnnotationError) as error:
+                self.bad(error, line)
+            else:
+                yield from parsed
+
+    def json_line_documents(self, parse: Callable[[dict[str, Any]], Iterable[Document]]) -> Iterator[Document]:
+        """One JSON object a line; blank lines are passed over."""
+        lines = ((line.number, line) for line in self.lines() if line.raw.strip())
+        return self.documents(lines, lambda line: parse(json_object(line.decode())))
+
+    def json_array_documents(self, parse: Callable[[dict[str, Any]], Iterable[Document]]) -> Iterator[Document]:
+        """The objects of one JSON array, never more than one of them in memory."""
+        with self.open() as stream:
+            try:
+                yield from self.documents(
+                    json_array.elements(stream, MAX_RECORD), lambda value: parse(checked(value, dict, "the record"))
+                )
+            except FormatError as error:
+                raise self.placed(error, None) from None
+
+    def tell_unknown(self, record: dict[str, Any], known: frozenset[str]) -> None:
+        """Count the fields of a record that have no place in a document."""
+        self.report.dropped.update(f"field {key!r}" for key in record if key not in known)
+
+    def bad(self, error: FormatError | AnnotationError, line: int | None) -> None:
+        """Count a bad record and go on, or stop with its place."""
+        placed = self.placed(error, line)
+        if not self.skip_bad:
+            raise placed from None
+        self.report.add_bad(placed)
+
+    def placed(self, error: FormatError | AnnotationError, line: int | None) -> FormatError:
+        """The error with the file and the line that it came from."""
+        if not isinstance(error, FormatError):
+            return FormatError(str(error), self.name, line)
+        if error.path is not None:
+            return error
+        return FormatError(error.reason, self.name, line if error.line is None else error.line)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """One JSON object; NaN and the infinities are no JSON."""
+    try:
+        value = json.loads(text, parse_constant=json_array.refuse_constant)
+    except RecursionError:
+        raise FormatError("the JSON is nested too deeply; flatten the record.") from None
+    except ValueError as error:
+        raise FormatError(f"the line is no JSON object ({error}): {shown(text)}.") from None
+    return checked(value, dict, "the record")
+
+
+def not_utf8(byte: int, line: int) -> FormatError:
+    return FormatError(
+        f"byte 0x{byte:02x} is not UTF-8; convert the file first, for example with "
+        f"`iconv -f latin1 -t utf-8`, or skip such records.",
+        line=line,
+    )

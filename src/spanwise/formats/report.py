@@ -1,0 +1,40 @@
+"""What happened while files were read and written, so that nothing is lost in silence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from spanwise.errors import FormatError
+
+ERRORS_KEPT = 10
+
+
+@dataclass
+class Report:
+    """Counts that a reader and a writer add to; one report can follow several files."""
+
+    read: int = 0
+    written: int = 0
+    bad: int = 0
+    errors: list[FormatError] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+    def add_bad(self, error: FormatError) -> None:
+        """Count a bad record; the first few are kept to be shown."""
+        self.bad += 1
+        if len(self.errors) < ERRORS_KEPT:
+            self.errors.append(error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain JSON values."""
+        return {
+            "read": self.read,
+            "written": self.written,
+            "bad": self.bad,
+            "errors": [str(error) for error in self.errors],
+            "dropped": dict(self.dropped),
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,72 @@
+"""SpERT's JSON: one array (or JSON lines) of sentences as tokens, with entities and relations by token index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from spanwise.document import Document, Relation
+from spanwise.formats.base import Format, Probe
+from spanwise.formats.fields import get, identifier, objects, strings
+from spanwise.formats.reading import Reading
+from spanwise.formats.tokens import on_words, tell_spacing
+from spanwise.formats.writing import Writing, dumps
+
+_KEYS = frozenset({"tokens", "entities", "relations", "orig_id"})
+
+
+def _matches(probe: Probe) -> bool:
+    return probe.record is not None and "tokens" in probe.record and "entity_mentions" not in probe.record
+
+
+def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
+    reading.tell_unknown(record, _KEYS)
+    yield Document.from_words(
+        strings(get(record, "tokens", list), "'tokens'"),
+        [(get(e, "start", int), get(e, "end", int), get(e, "type", str)) for e in objects(record, "entities")],
+        [Relation(get(r, "head", int), get(r, "tail", int), get(r, "type", str)) for r in objects(record, "relations")],
+        id=identifier(record, "orig_id"),
+    )
+
+
+def _read(reading: Reading) -> Iterator[Document]:
+    parse = partial(_parse, reading=reading)
+    return reading.json_line_documents(parse) if reading.opening() == b"{" else reading.json_array_documents(parse)
+
+
+def _encode(document: Document, writing: Writing) -> str:
+    kept, spans = on_words(document, writing)
+    tell_spacing(document, " ", writing)
+    writing.tell_unheld(kept)
+    record: dict[str, Any] = {
+        "tokens": kept.word_texts,
+        "entities": [{"type": span.label, "start": span.first, "end": span.last} for span in spans],
+        "relations": [{"type": r.label, "head": r.head, "tail": r.tail} for r in kept.relations],
+    }
+    if kept.id:
+        record["orig_id"] = kept.id
+    return dumps(record, document)
+
+
+def _write(documents: Iterable[Document], writing: Writing) -> None:
+    writing.file(_array(writing.each(documents, partial(_encode, writing=writing))))
+
+
+def _array(records: Iterable[bytes]) -> Iterator[bytes]:
+    opening = b"[\n"
+    for record in records:
+        yield opening + record
+        opening = b",\n"
+    yield b"\n]\n" if opening == b",\n" else b"[]\n"
+
+
+SPERT = Format(
+    name="spert",
+    summary="SpERT: one JSON array of sentences, entities and relations by token index",
+    matches=_matches,
+    read=_read,
+    write=_write,
+    needs_words=True,
+    suffixes=(".json",),
+)

@@ -1,0 +1,85 @@
+"""What the formats that hold words share: entities as stretches of words, and what does not fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from spanwise.document import Document, Entity, Offsets, Relation
+from spanwise.errors import LossyError
+from spanwise.formats.writing import Writing, named
+
+
+class WordSpan(NamedTuple):
+    """An entity by the indices of its words, half-open."""
+
+    first: int
+    last: int
+    label: str
+
+
+def build(
+    words: Sequence[str],
+    spans: Sequence[tuple[int, int, str]],
+    relations: Iterable[Relation] = (),
+    *,
+    text: str,
+    id: str,
+    metadata: Mapping[str, Any],
+) -> Document:
+    """A document over the text that its words were taken from; joined by spaces if they are not found in it."""
+    document = Document.from_words(words, spans, relations, id=id, metadata=metadata)
+    offsets = locate(words, text)
+    if offsets is None:
+        return document
+    entities = tuple(Entity(offsets[first].start, offsets[last - 1].end, label) for first, last, label in spans)
+    return replace(document, text=text, words=offsets, entities=entities)
+
+
+def on_words(document: Document, writing: Writing) -> tuple[Document, list[WordSpan]]:
+    """The document with the entities that stand on word borders, and these as stretches of words."""
+    if not document.words and document.text.strip():
+        raise LossyError(
+            f"{named(document)} has no words, which this format needs; segment it first "
+            f"(spanwise.text.words.segment; `spanwise convert` does so by itself).",
+            writing.path,
+        )
+    starts = {word.start: index for index, word in enumerate(document.words)}
+    ends = {word.end: index + 1 for index, word in enumerate(document.words)}
+    off = {i for i, e in enumerate(document.entities) if e.start not in starts or e.end not in ends}
+    writing.lose(document, "entity not on word borders", len(off))
+    kept = without(document, off, writing)
+    return kept, [WordSpan(starts[e.start], ends[e.end], e.label) for e in kept.entities]
+
+
+def without(document: Document, dropped: set[int], writing: Writing) -> Document:
+    """The document without these entities and the relations that need them; the relations are counted."""
+    if not dropped:
+        return document
+    kept = [index for index in range(len(document.entities)) if index not in dropped]
+    place = {old: new for new, old in enumerate(kept)}
+    relations = tuple(
+        replace(r, head=place[r.head], tail=place[r.tail])
+        for r in document.relations
+        if r.head in place and r.tail in place
+    )
+    writing.lose(document, "relation of a dropped entity", len(document.relations) - len(relations))
+    return document.with_annotations((document.entities[index] for index in kept), relations)
+
+
+def tell_spacing(document: Document, joiner: str, writing: Writing) -> None:
+    """Count a text that cannot be rebuilt from its words: its spacing is not kept."""
+    writing.tell("spacing of a text", joiner.join(document.word_texts) != document.text)
+
+
+def locate(words: Sequence[str], text: str) -> tuple[Offsets, ...] | None:
+    """Where the words stand in a text that holds nothing else but space; None if they do not."""
+    offsets, cursor = [], 0
+    for word in words:
+        start = text.find(word, cursor) if word else -1
+        if start < 0 or text[cursor:start].strip():
+            return None
+        cursor = start + len(word)
+        offsets.append(Offsets(start, cursor))
+    return None if text[cursor:].strip() else tuple(offsets)

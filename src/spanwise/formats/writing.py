@@ -1,0 +1,143 @@
+"""A file being written: it appears whole, by rename, and what the format cannot hold is refused or counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+from spanwise.document import Document
+from spanwise.errors import FormatError, LossyError
+from spanwise.formats.fields import shown
+from spanwise.formats.report import Report
+
+BOM = "\ufeff"
+
+
+@dataclass
+class Writing:
+    """One output and how to write it. `path` is None for standard output."""
+
+    path: Path | None
+    scheme: str
+    lossy: bool
+    report: Report
+
+    def file(self, chunks: Iterable[bytes]) -> None:
+        """Write the chunks; the file appears when all of them are there."""
+        with self._open() as stream:
+            for chunk in chunks:
+                stream.write(chunk)
+
+    def each(self, documents: Iterable[Document], encode: Callable[[Document], str | None]) -> Iterator[bytes]:
+        """Encode documents one by one; None means that a document was left out, and has been counted."""
+        for document in documents:
+            if (text := encode(document)) is not None:
+                self.report.written += 1
+                yield self.encoded(text, document)
+
+    def encoded(self, text: str, document: Document) -> bytes:
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            reason = f"{named(document)} holds half a character ({text[error.start]!a}); repair the surrogate pair."
+            raise FormatError(reason, self.path) from None
+
+    def lose(self, document: Document, kind: str, count: int = 1) -> None:
+        """Refuse what the format cannot hold, or count it when the user accepts the loss."""
+        if count and not self.lossy:
+            raise LossyError(
+                f"{named(document)} has {count} x {kind}, which this format cannot hold; "
+                f"choose another format, or accept the loss with --lossy (lossy=True).",
+                self.path,
+            )
+        self.tell(kind, count)
+
+    def tell(self, kind: str, count: int = 1) -> None:
+        """Count what is left out without asking: a score, an id, metadata, spacing. Never a label."""
+        if count:
+            self.report.dropped[kind] += count
+
+    def tell_unheld(self, document: Document, *, id: bool = False, metadata: Iterable[str] = ()) -> None:
+        """Count the scores, and the id and metadata keys, of a document whose format has no place for them."""
+        marked = (*document.entities, *document.relations)
+        self.tell("score", sum(mark.score != 1.0 for mark in marked))
+        self.tell("id", bool(id and document.id))
+        self.tell("metadata", bool(set(document.metadata) - set(metadata)))
+
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        if self.path is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+            return
+        _check_target(self.path)
+        if self.path.is_dir():
+            raise FormatError("this is a folder; give the name of a file in it.", self.path)
+        if self.path.exists() and not self.path.is_file():  # a device or a pipe: nothing to rename
+            with self.path.open("wb") as stream:
+                yield stream
+            return
+        final = Path(os.path.realpath(self.path))
+        draft = _draft(final)
+        try:
+            with draft.open("xb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(final)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """A folder to fill, which appears under its name when all is written."""
+        if self.path is None:
+            raise FormatError("this format is a folder of files and cannot go to standard output; name a folder.")
+        _check_target(self.path)
+        if self.path.exists() and not (self.path.is_dir() and not any(self.path.iterdir())):
+            raise FormatError("this already exists; name a new folder, or remove the old one first.", self.path)
+        final = Path(os.path.realpath(self.path))
+        draft = _draft(final)
+        draft.mkdir()
+        try:
+            yield draft
+            draft.replace(final)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def dumps(value: Any, document: Document) -> str:
+    """JSON on one line; what JSON cannot say is refused with the document's name."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = (
+            f"{named(document)} holds a value that JSON cannot ({error}); remove it from the metadata or the scores."
+        )
+        raise FormatError(reason) from None
+
+
+def named(document: Document) -> str:
+    return f"document {document.id!r}" if document.id else f"the document {shown(document.text)}"
+
+
+def guard_bom(text: str) -> str:
+    """A text that begins with U+FEFF gets a byte order mark before it: readers take one away."""
+    return BOM + text if text.startswith(BOM) else text
+
+
+def _check_target(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise FormatError(f"the folder {str(path.parent)!r} does not exist; create it first.", path)
+
+
+def _draft(final: Path) -> Path:
+    return final.with_name(f".{final.name[:100]}.{uuid4().hex}.tmp")

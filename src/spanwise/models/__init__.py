@@ -1,0 +1,1 @@
+"""One file per paper: its config, its module, its loss, its decoding."""

@@ -1,0 +1,51 @@
+"""Bundling (BL-NER, section 3.1.4): two models on one encoder, their losses summed with weight α.
+
+It is a property of any model: a span model is bundled with a tagger, a tagger with a span model. The one that is
+asked for reads the entities out (BL-SeqNER, BL-SpanNER); its partner only helps to train the shared encoder.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from spanwise.models.base import Candidates, Loss, Prediction, SpanModel
+from spanwise.nn.batch import Batch
+from spanwise.nn.encoder import Encoded
+
+
+class BundledScores(NamedTuple):
+    reader: Any
+    partner: Any
+
+
+class Bundled(SpanModel):
+    """`alpha` weighs the tagger's loss and 1 - alpha the span model's, whichever of the two reads out."""
+
+    def __init__(self, reader: SpanModel, partner: SpanModel, alpha: float) -> None:
+        super().__init__(reader.encoder, reader.config, reader.schema)
+        self.reader, self.partner, self.alpha = reader, partner, alpha
+        self.can = reader.can  # type: ignore[misc]
+
+    @property
+    def nested(self) -> bool:
+        return self.reader.nested
+
+    @property
+    def candidates(self) -> Candidates | None:
+        return self.reader.candidates or self.partner.candidates
+
+    def score(self, encoded: Encoded, batch: Batch) -> BundledScores:
+        partner = self.partner.score(encoded, batch) if self.training else None
+        return BundledScores(self.reader.score(encoded, batch), partner)
+
+    def loss(self, scores: BundledScores, batch: Batch) -> Loss:
+        """eq. 19"""
+        read, helped = self.reader.loss(scores.reader, batch), self.partner.loss(scores.partner, batch)
+        weight = 1 - self.alpha if self.reader.candidates else self.alpha
+        total = weight * read.total + (1 - weight) * helped.total
+        return Loss(total, {**read.terms, **helped.terms})
+
+    def decode(self, scores: BundledScores, batch: Batch, thresholds: Tensor) -> list[Prediction]:
+        return self.reader.decode(scores.reader, batch, thresholds)

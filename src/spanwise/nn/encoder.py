@@ -1,0 +1,48 @@
+"""Word vectors from any Hugging Face encoder: BL-NER section 3.1.1, shared by every model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from spanwise.nn.batch import Batch
+from spanwise.nn.pooling import Pooling, pool_pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What an encoder says about a batch."""
+
+    words: Tensor  # [B, T, d]   e_1 … e_n
+    sentence: Tensor  # [B, d]      e_0, the vector of the first special token
+
+
+class WordEncoder(nn.Module):
+    """A transformer over word pieces, pooled to words; optionally a learned vector per word shape is added.
+
+    The word shape gives an uncased encoder the capitals that names are made of.
+    """
+
+    def __init__(
+        self, transformer: Any, *, pooling: Pooling, shapes: int, pieces_per_word: int, freeze_embeddings: bool = False
+    ) -> None:
+        super().__init__()
+        self.transformer = transformer
+        self.pooling: Pooling = pooling
+        self.pieces_per_word = pieces_per_word
+        self.dim: int = transformer.config.hidden_size
+        self.shapes = nn.Embedding(shapes, self.dim) if shapes else None
+        if self.shapes is not None:
+            nn.init.normal_(self.shapes.weight, std=0.02)
+        if freeze_embeddings:
+            transformer.get_input_embeddings().weight.requires_grad_(False)
+
+    def forward(self, batch: Batch) -> Encoded:
+        hidden = self.transformer(input_ids=batch.pieces, attention_mask=batch.piece_mask).last_hidden_state
+        words = pool_pieces(hidden, batch.first_piece, batch.last_piece, self.pooling, self.pieces_per_word)  # eq. 3
+        if self.shapes is not None:
+            words = words + self.shapes(batch.shapes)
+        return Encoded(words * batch.word_mask.unsqueeze(-1), hidden[:, 0])  # eq. 4
+

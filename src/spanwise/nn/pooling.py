@@ -1,0 +1,59 @@
+"""Pooling over stretches of a sequence without ever building a mask of [spans, words, dim]."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Pooling = Literal["max", "first", "mean"]
+
+
+def span_max(vectors: Tensor, row: Tensor, first: Tensor, last: Tensor, widest: int) -> Tensor:
+    """The element-wise maximum over each stretch [first, last] (inclusive) of at most `widest` positions.
+
+    A sparse table holds the maxima of 1, 2, 4, … neighbours; any stretch is the maximum of two of its cells.
+    vectors [B, T, d]; row, first, last [N] -> [N, d]
+    """
+    size, length, dim = vectors.shape
+    table = [vectors]
+    reach = 1
+    while 2 * reach <= min(widest, length):
+        level = table[-1]
+        table.append(torch.cat((torch.maximum(level[:, :-reach], level[:, reach:]), level[:, -reach:]), dim=1))
+        reach *= 2
+    cells = torch.stack(table).reshape(-1, dim)  # [levels · B · T, d]
+    width = last - first + 1
+    level = _log2(width, len(table))
+    base = (level * size + row) * length
+    left = cells.index_select(0, base + first)
+    right = cells.index_select(0, base + last + 1 - (1 << level))
+    return torch.maximum(left, right)
+
+
+def _log2(width: Tensor, levels: int) -> Tensor:
+    """floor(log2(width)) by comparison: exact where a float logarithm is not."""
+    powers = 2 ** torch.arange(1, max(levels, 1), device=width.device)
+    return (width.unsqueeze(-1) >= powers).sum(-1)
+
+
+def pool_pieces(pieces: Tensor, first: Tensor, last: Tensor, how: Pooling, widest: int) -> Tensor:
+    """Word vectors from their pieces' vectors (BL-NER eq. 3 takes the maximum).
+
+    pieces [B, P, d]; first, last [B, T] -> [B, T, d]
+    """
+    size, length, dim = pieces.shape
+    words = first.shape[1]
+    row = torch.arange(size, device=pieces.device).unsqueeze(1).expand(size, words)
+    if how == "max":
+        pooled = span_max(pieces, row.reshape(-1), first.reshape(-1), last.reshape(-1), widest)
+        return pooled.view(size, words, dim)
+    flat = pieces.reshape(-1, dim)
+    if how == "first":
+        return flat.index_select(0, (row * length + first).reshape(-1)).view(size, words, dim)
+    sums = torch.cat((pieces.new_zeros(size, 1, dim), pieces.cumsum(1)), dim=1)
+    total = sums.gather(1, (last + 1).unsqueeze(-1).expand(-1, -1, dim)) - sums.gather(
+        1, first.unsqueeze(-1).expand(-1, -1, dim)
+    )
+    return total / (last - first + 1).unsqueeze(-1)

@@ -1,0 +1,165 @@
+"""A model with all that it needs to read documents and write them: built from a recipe, or from its folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spanwise.batching import collate, prediction_batches
+from spanwise.document import Document, Entity
+from spanwise.encoders import EncoderConfig, window_limits, word_encoder, word_pieces
+from spanwise.errors import InputError, RecipeError
+from spanwise.models.base import DataFacts, ModelConfig, Prediction, ScoredSpan, SpanModel, without_overlaps
+from spanwise.models.bundle import Bundled
+from spanwise.models.registry import find
+from spanwise.nn.encoder import WordEncoder
+from spanwise.recipe import BundleSection, ModelSection, Recipe
+from spanwise.schema import Schema
+from spanwise.text.alignment import word_spans
+from spanwise.text.examples import Example, ExampleBuilder
+
+Thresholds = float | Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """The options a model is built from, with nothing left open: what `config.json` of a model folder holds."""
+
+    encoder: EncoderConfig
+    model: ModelSection
+    bundle: BundleSection | None
+
+    @classmethod
+    def from_recipe(cls, recipe: Recipe, facts: DataFacts) -> Blueprint:
+        """The recipe's options, with what they leave open derived from the training data."""
+        model = ModelSection(name=recipe.model.name, **recipe.model.config().fitted(facts).model_dump())
+        bundle = recipe.bundle
+        if bundle is not None:
+            options = bundle.config().fitted(facts).model_dump()
+            bundle = BundleSection(name=bundle.name, alpha=bundle.alpha, **options)
+        return cls(recipe.encoder, model, bundle)
+
+    def build(self, encoder: WordEncoder, schema: Schema) -> SpanModel:
+        model = _member(self.model, encoder, schema)
+        if self.bundle is None:
+            return model
+        partner = _member(self.bundle, encoder, schema)
+        if (model.candidates is None) == (partner.candidates is None):
+            raise RecipeError(
+                f"{self.model.name!r} cannot be bundled with {self.bundle.name!r}; bundle a span model with a tagger."
+            )
+        return Bundled(model, partner, self.bundle.alpha)
+
+
+def _member(section: ModelSection, encoder: WordEncoder, schema: Schema) -> SpanModel:
+    config: ModelConfig = section.config()
+    return find(section.name)(encoder, config, schema)
+
+
+class Pipeline:
+    """Documents in, documents out, through one model. Reading and writing of files and training stand outside."""
+
+    def __init__(self, blueprint: Blueprint, schema: Schema, transformer: Any, tokenizer: Any) -> None:
+        self.blueprint, self.schema, self.tokenizer = blueprint, schema, tokenizer
+        self.model = blueprint.build(word_encoder(transformer, blueprint.encoder), schema)
+        limit, overlap = window_limits(transformer, tokenizer, blueprint.encoder)
+        self.pieces = word_pieces(tokenizer, blueprint.encoder)
+        self.builder = ExampleBuilder(self.pieces, schema, limit=limit, overlap=overlap)
+
+    def collate(self, examples: Sequence[Example], **options: Any) -> Any:
+        return collate(examples, self.pieces.pad, len(self.pieces.prefix), self.model.candidates, **options)
+
+    def predict(
+        self, documents: Sequence[Document], *, thresholds: Thresholds = 0.0, token_budget: int = 4096
+    ) -> list[Document]:
+        """The documents with the model's annotations instead of their own, in order."""
+        groups = list(self.builder.build(documents, gold=False))
+        return self.annotate(groups, documents, thresholds=thresholds, token_budget=token_budget)
+
+    @torch.inference_mode()
+    def annotate(
+        self,
+        groups: Sequence[Sequence[Example]],
+        documents: Iterable[Document],
+        *,
+        thresholds: Thresholds,
+        token_budget: int,
+    ) -> list[Document]:
+        """Predict on the examples of each document and put what is found back into the document."""
+        examples = [example for group in groups for example in group]
+        found: list[Prediction] = [Prediction()] * len(examples)
+        least = self.threshold_vector(thresholds)
+        self.model.eval()
+        for batch in prediction_batches(examples, token_budget):
+            tensors = self.collate([examples[i] for i in batch]).to(self.device)
+            predictions = self.model.decode(self.model(tensors), tensors, least)
+            for index, prediction in zip(batch, predictions, strict=True):
+                found[index] = prediction
+        results = iter(found)
+        return [
+            self._document(document, group, [next(results) for _ in group])
+            for document, group in zip(documents, groups, strict=True)
+        ]
+
+    def _document(
+        self, document: Document, examples: Sequence[Example], predictions: Sequence[Prediction]
+    ) -> Document:
+        if not examples:
+            return document.with_annotations()
+        document = examples[0].document
+        spans = [span for pair in zip(examples, predictions, strict=True) for span in _owned(*pair)]
+        if len(examples) > 1 and not self.model.nested:
+            spans = without_overlaps(spans)
+        names = self.schema.entity_names
+        words = document.words
+        return document.with_annotations(
+            Entity(words[s.start].start, words[s.end - 1].end, names[s.label], s.score) for s in sorted(spans)
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def threshold_vector(self, thresholds: Thresholds) -> Tensor:
+        """One threshold per entity type; types that a mapping leaves out have none."""
+        names = self.schema.entity_names
+        if not isinstance(thresholds, Mapping):
+            thresholds = dict.fromkeys(names, thresholds)
+        if unknown := sorted(set(thresholds) - set(names)):
+            raise InputError(f"there is no label {unknown[0]!r} to set a threshold for; there are {', '.join(names)}.")
+        if wrong := [value for value in thresholds.values() if not 0 <= value <= 1]:
+            raise InputError(f"a threshold is a probability between 0 and 1, not {wrong[0]}.")
+        return torch.tensor([float(thresholds.get(name, 0.0)) for name in names], device=self.device)
+
+
+def _owned(example: Example, prediction: Prediction) -> Iterator[ScoredSpan]:
+    """The spans that the example's window is to report, in words of the document."""
+    shift = example.window.start
+    for span in prediction.spans:
+        if example.window.owns(span.start + shift, span.end + shift):
+            yield span._replace(start=span.start + shift, end=span.end + shift)
+
+
+def data_facts(documents: Iterable[Document]) -> DataFacts:
+    """Widths and nesting of the entities in segmented documents."""
+    widths: Counter[int] = Counter()
+    nested = False
+    for document in documents:
+        spans = [span for span in word_spans(document) if span is not None]
+        widths.update(end - start for start, end in spans)
+        nested = nested or _overlap(spans)
+    return DataFacts(widths, nested)
+
+
+def _overlap(spans: Iterable[tuple[int, int]]) -> bool:
+    furthest = 0
+    for start, end in sorted(spans):
+        if start < furthest:
+            return True
+        furthest = max(furthest, end)
+    return False

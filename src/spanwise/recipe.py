@@ -1,0 +1,161 @@
+"""The validated recipe: encoder, model, data, training and evaluation in one YAML file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from spanwise.encoders import EncoderConfig
+from spanwise.errors import RecipeError
+from spanwise.models.base import ModelConfig
+from spanwise.models.registry import find
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelSection(BaseModel):
+    """A model by name; every other key is one of the model's own options."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+    def config(self) -> ModelConfig:
+        return find(self.name).Config(**(self.model_extra or {}))
+
+
+class BundleSection(ModelSection):
+    """The partner that a model is bundled with; `alpha` weighs the tagger's loss (BL-NER eq. 19)."""
+
+    alpha: float = Field(0.1, ge=0, le=1)
+
+
+class DataSection(_Section):
+    """A named corpus, or files of one's own."""
+
+    corpus: str | None = None
+    train: tuple[Path, ...] = ()
+    dev: tuple[Path, ...] = ()
+    test: tuple[Path, ...] = ()
+    format: str | None = None
+    scheme: str | None = None
+    skip_bad: bool = False
+    overlaps: Literal["refuse", "outermost"] = "refuse"  # what a flat model does with nested training entities
+
+    @model_validator(mode="after")
+    def _one_source(self) -> DataSection:
+        if (self.corpus is None) == (not self.train):
+            raise ValueError("give either `corpus` or `train` files")
+        return self
+
+
+class TrainSection(_Section):
+    epochs: int = Field(10, ge=1)
+    batch_size: int = Field(16, ge=1)
+    accumulate: int = Field(1, ge=1)
+    encoder_lr: float = Field(1e-4, gt=0)
+    task_lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(0.01, ge=0)
+    warmup: float = Field(0.1, ge=0, lt=1)
+    clip: float = Field(1.0, gt=0)
+    patience: int | None = Field(None, ge=1)  # epochs without a better dev F1 before training stops
+    seed: int = Field(1, ge=0)
+    precision: Literal["fp32", "bf16"] = "fp32"
+    checkpoint_steps: int | None = Field(None, ge=1)  # between checkpoints, besides one after every epoch
+    tensorboard: bool = False
+
+
+class EvaluationSection(_Section):
+    token_budget: int = Field(4096, ge=64)  # word pieces of one batch, padding included
+    threshold: float = Field(0.0, ge=0, le=1)
+
+
+class Recipe(_Section):
+    """All that a training run is made from."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    model: ModelSection
+    bundle: BundleSection | None = None
+    data: DataSection
+    train: TrainSection = TrainSection()
+    evaluation: EvaluationSection = EvaluationSection()
+
+    @model_validator(mode="after")
+    def _known_options(self) -> Recipe:
+        self.model.config()
+        if self.bundle is not None:
+            self.bundle.config()
+        return self
+
+    @classmethod
+    def load(cls, path: Path | str, overrides: Iterable[str] = ()) -> Recipe:
+        """Read a recipe file; overrides are `dotted.key=value` with YAML values."""
+        path = Path(path)
+        try:
+            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            place = getattr(error, "problem_mark", None)
+            line = f":{place.line + 1}" if place else ""
+            raise RecipeError(f"{path}{line}: this is not YAML ({getattr(error, 'problem', error)}).") from None
+        if not isinstance(data, dict):
+            raise RecipeError(f"{path}: a recipe is a mapping with the sections {', '.join(cls.model_fields)}.")
+        base = path.parent
+        recipe = cls.parse(override(data, overrides), str(path))
+        return recipe.model_copy(update={"data": _anchored(recipe.data, base)})
+
+    @classmethod
+    def parse(cls, data: dict[str, Any], where: str = "recipe") -> Recipe:
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"]) or "recipe"
+            more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
+            reason = first["msg"].removeprefix("Value error, ")
+            raise RecipeError(f"{where}: {key}: {reason}, not {first['input']!r:.60}{more}.") from None
+
+    def dump(self) -> str:
+        """The recipe as YAML, every option written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def override(data: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
+    """The data with `dotted.key=value` assignments applied."""
+    result: dict[str, Any] = _copied(data)
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key:
+            raise RecipeError(f"--set takes key=value, as in --set train.seed=2, not {assignment!r}.")
+        *sections, last = key.split(".")
+        target = result
+        for section in sections:
+            target = target.setdefault(section, {}) if target.get(section) is not None else _new(target, section)
+            if not isinstance(target, dict):
+                raise RecipeError(f"--set {key}: {section!r} is a value and has no keys.")
+        try:
+            target[last] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise RecipeError(f"--set {key}: {value!r} is not a YAML value.") from None
+    return result
+
+
+def _new(target: dict[str, Any], section: str) -> dict[str, Any]:
+    target[section] = {}
+    return target[section]  # type: ignore[no-any-return]
+
+
+def _copied(data: Any) -> Any:
+    return {key: _copied(value) for key, value in data.items()} if isinstance(data, dict) else data
+
+
+def _anchored(data: DataSection, base: Path) -> DataSection:
+    """Files are relative to the recipe that names them."""
+    return data.model_copy(
+        update={split: tuple(base / path for path in getattr(data, split)) for split in ("train", "dev", "test")}
+    )

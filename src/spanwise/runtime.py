@@ -1,0 +1,63 @@
+"""The machine: threads, seeds, half precision. Each is set here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import version
+
+import numpy as np
+
+THREADS = "SPANWISE_THREADS"
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_threads(count: int | None = None) -> int:
+    """Let torch use this many threads: the argument, else SPANWISE_THREADS, else all cores there are."""
+    import torch
+
+    chosen = count or int(os.environ.get(THREADS, 0)) or cores()
+    torch.set_num_threads(chosen)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return chosen
+
+
+def seed_step(*key: int) -> np.random.Generator:
+    """Seed torch and give a generator, both from this key alone.
+
+    Every training step has its own key, so that a resumed run repeats an uninterrupted one with no state to store.
+    """
+    import torch
+
+    sequence = np.random.SeedSequence(key)
+    torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1)))
+    return np.random.default_rng(sequence)
+
+
+@cache
+def bf16_works() -> bool:
+    """Whether bfloat16 autocast runs here, tried in a child process: some CPUs advertise it and die of it."""
+    probe = "import torch\nwith torch.autocast('cpu', torch.bfloat16): torch.nn.Linear(64, 64)(torch.ones(32, 64))"
+    return subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0  # noqa: S603
+
+
+def describe() -> dict[str, str | int]:
+    """What a result was measured on."""
+    import torch
+
+    packages = ("spanwise", "torch", "transformers", "tokenizers", "accelerate", "numpy")
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "cores": cores(),
+        "threads": torch.get_num_threads(),
+        **{package: version(package) for package in packages},
+    }

@@ -1,0 +1,1 @@
+"""The loop, schedules, checkpoints and seeds. It reaches a model only through the seam."""

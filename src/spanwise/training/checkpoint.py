@@ -1,0 +1,54 @@
+"""Where training stands, in one safetensors file: parameters, optimiser state and a few numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch.optim import Optimizer
+
+from spanwise.errors import ModelError
+from spanwise.files import replacing
+from spanwise.models.base import SpanModel
+
+MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come. No random state is needed: every step is seeded by its number."""
+
+    epoch: int = 0  # the epoch to go on with
+    batch: int = 0  # the batches of that epoch that are done
+    step: int = 0  # optimiser steps done
+    best_f1: float = -1.0
+    best_epoch: int = 0
+    seconds: float = 0.0
+
+
+def save_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer, progress: Progress) -> None:
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"parameter.{name}"] = parameter.detach()
+        for moment, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{moment}.{name}"] = value
+    with replacing(path) as draft:
+        save_file(tensors, draft, metadata={"progress": json.dumps(asdict(progress))})
+
+
+def load_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer) -> Progress:
+    """Put model and optimiser back to where the checkpoint was written."""
+    try:
+        with safe_open(path, framework="pt") as file, torch.no_grad():
+            stored = set(file.keys())
+            for name, parameter in model.named_parameters():
+                parameter.copy_(file.get_tensor(f"parameter.{name}"))
+                if f"step.{name}" in stored:
+                    optimizer.state[parameter] = {m: file.get_tensor(f"{m}.{name}") for m in MOMENTS}
+            return Progress(**json.loads(file.metadata()["progress"]))
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(f"{path}: this checkpoint cannot be used ({error}); delete it to start anew.") from None

@@ -1,0 +1,113 @@
+"""From a recipe to a corpus and a pipeline, with every pairing that cannot work refused before weights are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spanwise import corpora
+from spanwise.corpora import Corpus
+from spanwise.document import Document, outermost
+from spanwise.encoders import load_pretrained
+from spanwise.errors import RecipeError
+from spanwise.models.base import DataFacts
+from spanwise.models.registry import find
+from spanwise.pipeline import Blueprint, Pipeline, data_facts
+from spanwise.recipe import Recipe
+from spanwise.text.alignment import segmented
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What training starts from; `told` are sentences that the user must see."""
+
+    recipe: Recipe
+    corpus: Corpus
+    blueprint: Blueprint
+    told: tuple[str, ...]
+
+    def pipeline(self) -> Pipeline:
+        """Load the encoder and put a fresh model on it."""
+        return Pipeline(self.blueprint, self.corpus.schema, *load_pretrained(self.recipe.encoder.name))
+
+
+def load_corpus(recipe: Recipe) -> Corpus:
+    data = recipe.data
+    if data.corpus is not None:
+        return corpora.load(data.corpus)
+    return corpora.from_files(
+        data.train, data.dev, data.test, format=data.format, scheme=data.scheme, skip_bad=data.skip_bad
+    )
+
+
+def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
+    """Check recipe and data against each other and settle what the recipe leaves open."""
+    corpus = corpus or load_corpus(recipe)
+    if not corpus.splits.get("train"):
+        raise RecipeError(f"corpus {corpus.name!r} has no training documents; it has {', '.join(corpus.splits)}.")
+    if not corpus.schema.entities:
+        raise RecipeError(f"the training data of {corpus.name!r} marks no entity; there is nothing to learn.")
+    corpus = replace(corpus, splits={name: tuple(map(segmented, docs)) for name, docs in corpus.splits.items()})
+    told: list[str] = []
+    facts = data_facts(corpus.splits["train"])
+    if facts.nested and not _takes_nested(recipe):
+        corpus, lost = _flattened(corpus, recipe)
+        told.append(f"{lost} training entities lie inside another and are left out (data.overlaps: outermost).")
+        facts = DataFacts(facts.widths)
+    _check_abilities(recipe, corpus)
+    blueprint = Blueprint.from_recipe(recipe, facts)
+    told += _too_wide(blueprint, facts)
+    return Prepared(recipe, corpus, blueprint, tuple(told))
+
+
+def _takes_nested(recipe: Recipe) -> bool:
+    config = recipe.model.config()
+    return find(recipe.model.name).can.nested and bool(getattr(config, "nested", True))
+
+
+def _flattened(corpus: Corpus, recipe: Recipe) -> tuple[Corpus, int]:
+    """The corpus with flat training entities; dev and test keep all of theirs, so that scores stay honest."""
+    if recipe.data.overlaps == "refuse":
+        able = find(recipe.model.name).can.nested
+        fix = "set model.nested: true" if able else "choose a model that can (see `spanwise models`)"
+        raise RecipeError(
+            f"the training data of {corpus.name!r} has nested entities, which this {recipe.model.name} does not "
+            f"predict; {fix}, or set data.overlaps: outermost to train on the outermost ones."
+        )
+    train = corpus.splits["train"]
+    flat = tuple(_outermost_only(document) for document in train)
+    lost = sum(len(d.entities) for d in train) - sum(len(d.entities) for d in flat)
+    return replace(corpus, splits={**corpus.splits, "train": flat}), lost
+
+
+def _outermost_only(document: Document) -> Document:
+    kept = set(outermost(document.entities))
+    index = {i: None for i, entity in enumerate(document.entities) if entity in kept}
+    index = dict(zip(index, range(len(index)), strict=True))  # type: ignore[arg-type]
+    relations = [
+        replace(r, head=index[r.head], tail=index[r.tail])  # type: ignore[arg-type]
+        for r in document.relations
+        if r.head in index and r.tail in index
+    ]
+    return document.with_annotations((document.entities[i] for i in index), relations)
+
+
+def _check_abilities(recipe: Recipe, corpus: Corpus) -> None:
+    if find(recipe.model.name).can.needs_descriptions:
+        silent = [entity.name for entity in corpus.schema.entities if not entity.description]
+        if silent:
+            raise RecipeError(f"{recipe.model.name} reads descriptions of the labels, and {silent[0]!r} has none.")
+
+
+def _too_wide(blueprint: Blueprint, facts: DataFacts) -> Sequence[str]:
+    """Say how many training entities a span model cannot see."""
+    sections = [blueprint.model, *([blueprint.bundle] if blueprint.bundle else [])]
+    told = []
+    for section in sections:
+        widest = (section.model_extra or {}).get("max_width")
+        if widest is not None and (beyond := sum(n for width, n in facts.widths.items() if width > widest)):
+            share = beyond / sum(facts.widths.values())
+            told.append(
+                f"{beyond} training entities ({share:.1%}) are wider than {section.name}'s max_width of {widest} words."
+            )
+    return told

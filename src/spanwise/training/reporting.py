@@ -1,0 +1,62 @@
+"""What training says while it runs, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from spanwise.metrics import Score
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    epochs: int
+    batches: int  # of one epoch
+    done: int  # batches of an earlier session
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    epoch: int
+    batch: int
+    loss: float
+    terms: Mapping[str, float]
+    pieces: int
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    epoch: int
+    dev: Score | None
+    best: bool
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        dev = self.dev and {"precision": self.dev.precision, "recall": self.dev.recall, "f1": self.dev.f1}
+        return {"epoch": self.epoch, "dev": dev, "best": self.best, "seconds": round(self.seconds, 2)}
+
+
+class Listener(Protocol):
+    """Hears of training as it goes."""
+
+    def tell(self, sentence: str) -> None: ...
+
+    def start(self, plan: TrainingPlan) -> None: ...
+
+    def step(self, report: StepReport) -> None: ...
+
+    def epoch(self, report: EpochReport) -> None: ...
+
+
+class Silent:
+    """A listener that says nothing."""
+
+    def tell(self, sentence: str) -> None: ...
+
+    def start(self, plan: TrainingPlan) -> None: ...
+
+    def step(self, report: StepReport) -> None: ...
+
+    def epoch(self, report: EpochReport) -> None: ...

@@ -1,0 +1,192 @@
+"""The training loop, on accelerate: one process or several, stopped and resumed, the same numbers every time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs
+
+from spanwise import pretrained, runtime
+from spanwise.batching import training_batches
+from spanwise.document import Document
+from spanwise.files import write_text
+from spanwise.metrics import Score, score_entities
+from spanwise.text.examples import Example
+from spanwise.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from spanwise.training.optimization import optimizer_for, set_learning_rate
+from spanwise.training.preparation import Prepared
+from spanwise.training.reporting import EpochReport, Listener, StepReport, TrainingPlan
+
+CHECKPOINT = "checkpoint.safetensors"
+METRICS = "metrics.jsonl"
+
+
+class Trainer:
+    """Trains what `prepared` describes into a run folder, going on from its checkpoint if there is one."""
+
+    def __init__(self, prepared: Prepared, folder: Path, listener: Listener) -> None:
+        self.recipe, self.options = prepared.recipe, prepared.recipe.train
+        self.folder, self.listener = folder, listener
+        self.accelerator = _accelerator(self.options.precision, listener)
+        runtime.seed_step(self.options.seed)
+        self.pipeline = prepared.pipeline()
+        self.examples = self._training_examples(prepared.corpus.splits["train"])
+        self.dev = prepared.corpus.splits.get("dev", ())
+        self.optimizer = optimizer_for(self.pipeline.model, self.options)
+        self.model, self.prepared_optimizer = self.accelerator.prepare(self.pipeline.model, self.optimizer)
+        self.progress = self._resumed()
+
+    def _training_examples(self, documents: Sequence[Document]) -> list[Example]:
+        examples = [e for group in self.pipeline.builder.build(documents, gold=True) for e in group]
+        lost = self.pipeline.builder.lost
+        for kind, rows in (("do not fall on word borders", lost.misaligned), ("fit into no window", lost.split)):
+            if rows:
+                document, entity = rows[0]
+                self.listener.tell(
+                    f"{len(rows)} training entities {kind} and cannot be learnt, such as {document.slice(entity)!r} "
+                    f"in document {document.id!r}; `spanwise inspect` lists them."
+                )
+        return examples
+
+    def _resumed(self) -> Progress:
+        path = self.folder / CHECKPOINT
+        if not path.exists():
+            return Progress()
+        progress = load_checkpoint(path, self.pipeline.model, self.optimizer)
+        self.listener.tell(f"going on from step {progress.step} in epoch {progress.epoch + 1}.")
+        return progress
+
+    def train(self) -> EpochReport | None:
+        """Run to the end; the folder then holds the best model by dev F1, or the last one where there is no dev."""
+        size = len(self._batches(0))
+        steps = -(-size // self.options.accumulate)
+        self.listener.start(TrainingPlan(self.options.epochs, size, self.progress.epoch * size + self.progress.batch))
+        report = None
+        for epoch in range(self.progress.epoch, self.options.epochs):
+            if self._patience_is_over(epoch):
+                self.listener.tell(f"stopped early: no better dev F1 since epoch {self.progress.best_epoch}.")
+                break
+            self._train_epoch(epoch, steps * self.options.epochs)
+            report = self._close_epoch(epoch)
+        self.accelerator.wait_for_everyone()
+        if self.accelerator.is_main_process:
+            (self.folder / CHECKPOINT).unlink(missing_ok=True)
+        self.accelerator.end_training()
+        return report
+
+    def _patience_is_over(self, epoch: int) -> bool:
+        patience = self.options.patience
+        return patience is not None and self.progress.best_f1 >= 0 and epoch - self.progress.best_epoch >= patience
+
+    def _batches(self, epoch: int) -> list[list[int]]:
+        rng = np.random.default_rng((self.options.seed, epoch))
+        return training_batches(self.examples, self.options.batch_size, rng)
+
+    def _train_epoch(self, epoch: int, total_steps: int) -> None:
+        batches = self._batches(epoch)
+        self.model.train()
+        for index in range(self.progress.batch, len(batches)):
+            began = time.perf_counter()
+            closes = (index + 1) % self.options.accumulate == 0 or index + 1 == len(batches)
+            report = self._step(epoch, index, batches[index], closes, total_steps)
+            seconds = time.perf_counter() - began
+            self.progress = replace(
+                self.progress,
+                batch=index + 1,
+                step=self.progress.step + closes,
+                seconds=self.progress.seconds + seconds,
+            )
+            self.listener.step(replace(report, seconds=seconds))
+            every = self.options.checkpoint_steps
+            if closes and every and self.progress.step % every == 0:
+                self._checkpoint()
+
+    def _step(self, epoch: int, index: int, batch: list[int], closes: bool, total_steps: int) -> StepReport:
+        rank, world = self.accelerator.process_index, self.accelerator.num_processes
+        rng = runtime.seed_step(self.options.seed, epoch, index, rank)
+        share = batch[rank::world] or [batch[rank % len(batch)]]  # every process has a part of the same batch
+        tensors = self.pipeline.collate([self.examples[i] for i in share], rng=rng).to(self.accelerator.device)
+        set_learning_rate(self.optimizer, self.progress.step, total_steps, self.options.warmup)
+        with self.accelerator.no_sync(self.model) if not closes else _nothing():
+            scores = self.model(tensors)
+            loss = self.pipeline.model.loss(scores, tensors)
+            self.accelerator.backward(loss.total / self.options.accumulate)
+        if closes:
+            self.accelerator.clip_grad_norm_(self.model.parameters(), self.options.clip)
+            self.prepared_optimizer.step()
+            self.prepared_optimizer.zero_grad()
+        terms = {name: float(term.detach()) for name, term in loss.terms.items()}
+        return StepReport(epoch, index, float(loss.total.detach()), terms, int(tensors.piece_mask.sum()) * world)
+
+    def _close_epoch(self, epoch: int) -> EpochReport:
+        score = self._score_dev() if self.dev else None
+        best = score is None or score.f1 > self.progress.best_f1
+        if best and self.accelerator.is_main_process:
+            pretrained.save(self.pipeline, self.folder)
+        self.progress = replace(
+            self.progress,
+            epoch=epoch + 1,
+            batch=0,
+            best_f1=score.f1 if best and score else self.progress.best_f1,
+            best_epoch=epoch + 1 if best else self.progress.best_epoch,
+        )
+        report = EpochReport(epoch + 1, score, best, self.progress.seconds)
+        if self.accelerator.is_main_process:
+            self._log(report)
+        self._checkpoint()
+        self.listener.epoch(report)
+        return report
+
+    @torch.inference_mode()
+    def _score_dev(self) -> Score:
+        """Micro scores on dev, every process counting on its share."""
+        rank, world = self.accelerator.process_index, self.accelerator.num_processes
+        share = self.dev[rank::world]
+        options = self.recipe.evaluation
+        found = self.pipeline.predict(share, thresholds=options.threshold, token_budget=options.token_budget)
+        micro = score_entities(share, found).micro
+        counts = torch.tensor([micro.correct, micro.predicted, micro.gold], device=self.accelerator.device)
+        correct, predicted, gold = self.accelerator.reduce(counts, "sum").tolist()
+        return Score.from_counts(correct=correct, predicted=predicted, gold=gold)
+
+    def _log(self, report: EpochReport) -> None:
+        """One line per epoch; lines of epochs that are run again after a stop are replaced."""
+        path = self.folder / METRICS
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        kept = [line for line in lines if json.loads(line)["epoch"] < report.epoch]
+        write_text(path, "".join(line + "\n" for line in [*kept, json.dumps(report.to_dict())]))
+
+    def _checkpoint(self) -> None:
+        if self.accelerator.is_main_process:
+            save_checkpoint(self.folder / CHECKPOINT, self.pipeline.model, self.optimizer, self.progress)
+
+
+class _nothing:  # noqa: N801
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def _accelerator(precision: str, listener: Listener) -> Accelerator:
+    if precision == "bf16" and not runtime.bf16_works():
+        listener.tell("bf16 does not run on this machine; training in fp32.")
+        precision = "fp32"
+    return Accelerator(
+        mixed_precision="bf16" if precision == "bf16" else "no",
+        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
+    )
+
+
+def finished(folder: Path) -> bool:
+    return (folder / "run.json").exists()
+
+
+def read_metrics(folder: Path) -> Iterator[dict[str, object]]:
+    with (folder / METRICS).open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
