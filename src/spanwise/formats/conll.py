@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 from spanwise.document import Document, outermost
 from spanwise.errors import FormatError
@@ -17,7 +18,7 @@ from spanwise.formats.writing import Writing, guard_bom
 
 MAX_SENTENCE = 1_000_000
 _TAG = re.compile(r"O|[BIESLUM]-.+")
-_WEIBO = re.compile(r".\d\t")
+_WEIBO = re.compile(r"[^\t]+\d\t")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _DOCSTART = "-DOCSTART-"
 
@@ -140,7 +141,7 @@ def _flat(document: Document, writing: Writing) -> Document:
     """The document without relations and overlaps."""
     writing.lose(document, "relation", len(document.relations))
     entities = sorted(document.entities, key=lambda e: (e.start, e.end))
-    if any(one.end > two.start for one, two in zip(entities, entities[1:], strict=False)):
+    if any(one.end > two.start for one, two in pairwise(entities)):
         same = len(entities) - len({(e.start, e.end) for e in entities})
         entities = list(outermost(entities))
         writing.lose(document, "further label on one span", same)

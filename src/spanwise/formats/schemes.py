@@ -28,7 +28,7 @@ def scheme_named(name: str) -> str:
 
 def encode(spans: Iterable[WordSpan], length: int, scheme: str) -> list[str]:
     """Tags of `length` words for entities that do not overlap."""
-    first, inner, last, only = _LETTERS[scheme]
+    first, inner, last, only = tuple(_LETTERS[scheme])
     tags = ["O"] * length
     previous = None
     for span in sorted(spans):

@@ -67,8 +67,8 @@ class Writing:
 
     def tell_unheld(self, document: Document, *, id: bool = False, metadata: Iterable[str] = ()) -> None:
         """Count the scores, and the id and metadata keys, of a document whose format has no place for them."""
-        marked = (*document.entities, *document.relations)
-        self.tell("score", sum(mark.score != 1.0 for mark in marked))
+        scores = [entity.score for entity in document.entities] + [relation.score for relation in document.relations]
+        self.tell("score", sum(score != 1.0 for score in scores))
         self.tell("id", bool(id and document.id))
         self.tell("metadata", bool(set(document.metadata) - set(metadata)))
 
