@@ -1,4 +1,4 @@
-"""Entities by character to spans by word. What does not fall on word borders is told, never moved or dropped in silence."""
+"""Entities by character to spans by word. What does not fall on word borders is told, never moved or dropped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def align(document: Document) -> Alignment:
 
 
 def word_spans(document: Document) -> list[tuple[int, int] | None]:
-    """The words each entity covers, half-open, in the order of the entities; None when it does not fall on word borders."""
+    """The words each entity covers, half-open, in the entities' order; None when it does not fall on word borders."""
     if not document.entities:
         return []
     words = segmented(document).words

@@ -17,16 +17,20 @@ _OPENING = frozenset("\"'“‘«([{（【「『《〈〖-–—•*¿¡") | {"`
 _BULLETS = frozenset("-–—•*·▪◦‣")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\u2029|\f")
 _LINE_END = re.compile(r"[\n\r\u2028\x85]")
-# A full stop after these never ends a sentence; one that is part of other abbreviations may.
-_TITLES = frozenset(
-    "Mr Mrs Ms Mme Dr Prof Rev Hon St Gen Gov Sen Rep Lt Col Capt Sgt Adm Maj Cmdr Pres Messrs Mt Ft vs approx "
-    "Fig Figs fig figs Eq Eqs eq No Nos no Vol vol pp Sec Sect Ch ch cf Cf Ref Refs ref refs ed eds Ph "
-    "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec e.g i.e E.g I.e viz".split()
-)
-_USUAL_OPENERS = frozenset(
-    "The A An This That These Those It Its He She They We I You His Her Their Our My There Here In On At As If When While "
-    "After Before Since Because Although Though However But And So Then Thus For From With To By No Not What Who Why How".split()
-)
+# A full stop after these never ends a sentence.
+_TITLES = """
+    Mr Mrs Ms Mme Dr Prof Rev Hon St Gen Gov Sen Rep Lt Col Capt Sgt Adm Maj Cmdr Pres Messrs Mt Ft Ph vs approx
+    Fig Figs fig figs Eq Eqs eq No Nos Vol vol pp Sec Sect Ch ch cf Cf Ref Refs ref refs ed eds viz e.g i.e E.g I.e
+    Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec
+"""
+# After an abbreviation that may end a sentence (Inc., U.S.), one of these starts the next.
+_OPENERS = """
+    The A An This That These Those It Its He She They We I You His Her Their Our My There Here In On At As If When
+    While After Before Since Because Although Though However But And So Then Thus For From With To By No Not What Who
+    Why How
+"""
+_NEVER_LAST = frozenset(_TITLES.split())
+_USUAL_FIRST = frozenset(_OPENERS.split())
 
 
 def sentence_starts(text: str, words: Sequence[Offsets]) -> list[int]:
@@ -48,7 +52,7 @@ def sentence_starts(text: str, words: Sequence[Offsets]) -> list[int]:
 
 
 def _line_starts_sentence(text: str, words: Sequence[Offsets], line: int, index: int) -> bool:
-    """Whether the word after a single line end starts a sentence: after a terminator, a heading, or as an item of a list."""
+    """Whether the word after a line end starts a sentence: after a terminator, after a heading, or as a list's item."""
     last = _last_before_closing(text, words, index)
     if _text(text, words[last]) in _BULLETS or _text(text, words[index]) in _BULLETS:
         return _text(text, words[index]) in _BULLETS
@@ -71,7 +75,7 @@ def _sentence_ended(text: str, words: Sequence[Offsets], start: int, index: int,
     if _ENDS.fullmatch(ending):
         return ending != "." or not _belongs_to_abbreviation(text, words, start, last)
     if len(ending) > 1 and ending.endswith("."):  # Dr., Inc., U.S.
-        return ending[:-1] not in _TITLES and len(ending) > 2 and _text(text, words[index]) in _USUAL_OPENERS
+        return ending[:-1] not in _NEVER_LAST and len(ending) > 2 and _text(text, words[index]) in _USUAL_FIRST
     return False
 
 
@@ -82,7 +86,7 @@ def _belongs_to_abbreviation(text: str, words: Sequence[Offsets], start: int, st
     before = _text(text, words[stop - 1])
     if stop - 1 == start and (before.isdigit() or len(before) == 1):
         return True
-    return before in _TITLES or (len(before) == 1 and before.isupper())
+    return before in _NEVER_LAST or (len(before) == 1 and before.isupper())
 
 
 def _last_before_closing(text: str, words: Sequence[Offsets], index: int) -> int:

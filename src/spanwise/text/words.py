@@ -14,28 +14,31 @@ from collections.abc import Callable, Iterator
 from spanwise.document import Offsets
 
 MAX_WORD = 256
-"""The longest word in characters; a longer run (base64, a line of dashes) is cut, as no encoder window could hold it."""
+"""The longest word in characters; a longer run (base64, a line of dashes) is cut, or no encoder could hold it."""
 
-ABBREVIATIONS = (
-    "Mr Mrs Ms Mme Dr Prof Rev Hon St Jr Sr Gen Gov Sen Rep Lt Col Capt Sgt Adm Maj Cmdr Pres Messrs "
-    "Inc Ltd Corp Co Bros vs etc al approx"
-).split()
-"""Words whose full stop belongs to them."""
-
+# Words whose full stop belongs to them.
+_ABBREVIATIONS = (
+    "Mr|Mrs|Ms|Mme|Dr|Prof|Rev|Hon|St|Jr|Sr|Gen|Gov|Sen|Rep|Lt|Col|Capt|Sgt|Adm|Maj|Cmdr|Pres|Messrs|"
+    "Inc|Ltd|Corp|Co|Bros|vs|etc|al|approx"
+)
 # Scripts written without spaces: every character, with its marks, is a word.
-_CJK = "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f"
-_CJK += "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00016ff0-\U00018cff\U0001aff0-\U0001b16f"
-_CJK += "\U00020000-\U0003ffff"
+_CJK = (
+    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d"
+    "\U00016ff0-\U00018cff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
 _SOUTH_EAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0eb9\u0ebb-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
 _UNSPACED = _CJK + _SOUTH_EAST_ASIAN
 # Beyond the basic plane stand rare and ancient scripts; their blocks are taken as letters as a whole.
 _HIGHER_PLANE_SCRIPTS = "\U00010000-\U00016fef\U00018d00-\U0001afef\U0001b170-\U0001efff"
-# Zero-width joiner and non-joiner, soft hyphen, word joiner, half-width voicing marks: they cling to what stands before.
+# Zero-width joiners, soft hyphen, word joiner, half-width voicing marks: they cling to what stands before.
 _CLINGING = "\u00ad\u034f\u200c\u200d\u2060\uff9e\uff9f"
-_EMOJI = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b05-\u2b55\u3030\u303d"
-_EMOJI += "\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
+_EMOJI = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b05-\u2b55"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
+)
 _EMOJI_EXTENSION = "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 _TOP_LEVEL_DOMAINS = "com|org|net|edu|gov|mil|info|biz|io|co|uk|eu|ru|cn|jp"
 _ELISIONS = "[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|dell|nell|dall|sull|all|un|quest|quell"
@@ -48,7 +51,7 @@ def segment(text: str) -> tuple[Offsets, ...]:
 
 
 def script_of(text: str) -> str:
-    """The script most letters of the text are in: "latin", "cjk" (Chinese and Japanese), "arabic", …; "none" without letters."""
+    """The script of most letters: "latin", "cjk" (Chinese and Japanese), "arabic", …; "none" without letters."""
     counts: Counter[str] = Counter()
     for character, count in Counter(text).items():
         if character.isalpha():
@@ -79,7 +82,7 @@ def _ranges(belongs: Callable[[str], bool]) -> str:
 
 
 def _compile() -> re.Pattern[str]:
-    """The rules in order of precedence. None looks back over what it gave up, or only a bounded way: time stays linear."""
+    """The rules in order of precedence. What a rule can give back after a failure is bounded: time stays linear."""
     without_spaces = re.compile(f"[{_UNSPACED}]")
     mark = _ranges(lambda c: c in _CLINGING or unicodedata.category(c)[0] == "M") + "\U000e0100-\U000e01ef"
     base = _ranges(lambda c: c.isalnum() and c not in _CLINGING and not without_spaces.match(c)) + _HIGHER_PLANE_SCRIPTS
@@ -95,7 +98,7 @@ def _compile() -> re.Pattern[str]:
         f"(?:[{base}-]{{1,63}}+\\.){{1,8}}(?i:{_TOP_LEVEL_DOMAINS})(?!{w})(?:[/?]{url_tail}*+)?",
         "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?![0-9])",
         f"{letter}(?:\\.{letter})+(?!{w})\\.?",  # U.S., e.g.
-        f"(?:{'|'.join(ABBREVIATIONS)})\\.(?!\\.)",
+        f"(?:{_ABBREVIATIONS})\\.(?!\\.)",
         f"(?={w}++['’][tT])(?:{w}+(?=[nN]['’][tT](?!{w}))|[nN]['’][tT](?!{w}))",  # do n't
         f"(?i:{_ELISIONS})(?!{clitic})['’](?={letter})",
         f"{w}++(?:(?:(?!{clitic})['’]|_++|(?<=[0-9])[.,:/](?=[0-9])|(?<={hebrew})[\"״׳](?={hebrew})){w}++)*+",
