@@ -1,0 +1,166 @@
+"""The demo corpus: what ships is what its generator writes, and it shows what the package is for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from spanwise.demo import SPLITS, demo_folder, unseen_text
+from spanwise.demo.generator import SIZES, generate
+from spanwise.demo.grammar import Writer, read_rules
+from spanwise.demo.names import Names
+from spanwise.demo.schema import demo_schema
+from spanwise.document import Document, Entity, Relation
+from spanwise.schema import Schema
+
+NAMED = {"Person", "Organisation", "Place", "Facility", "Product"}
+EVENTS = {"Acquire", "Appoint", "Open", "Strike", "Fund", "Win"}
+
+
+@pytest.fixture(scope="module")
+def corpus() -> dict[str, list[Document]]:
+    return {split: [_document(line) for line in _lines(split)] for split in SPLITS}
+
+
+def _lines(split: str) -> list[str]:
+    return (demo_folder() / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+def _document(line: str) -> Document:
+    record = json.loads(line)
+    entities = [Entity(**entity) for entity in record["entities"]]
+    relations = [Relation(**relation) for relation in record["relations"]]
+    return Document(record["text"], entities=entities, relations=relations, id=record["id"])
+
+
+def _depth(document: Document) -> int:
+    def around(inner: Entity) -> int:
+        return sum(outer.start <= inner.start and inner.end <= outer.end for outer in document.entities)
+
+    return max(map(around, document.entities), default=0)
+
+
+def test_the_command_writes_the_files_that_ship(tmp_path):
+    subprocess.run([sys.executable, "-m", "spanwise.demo.generator", "--seed", "13", "--out", tmp_path], check=True)
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["dev.jsonl", "schema.json", "test.jsonl", "train.jsonl"]
+    for name in written:
+        assert (tmp_path / name).read_bytes() == (demo_folder() / name).read_bytes()
+
+
+def test_another_seed_gives_other_sentences(corpus):
+    assert generate(seed=14)["test"] != corpus["test"]
+
+
+def test_splits_have_their_size_and_the_folder_stays_small(corpus):
+    assert {split: len(documents) for split, documents in corpus.items()} == SIZES
+    assert sum(path.stat().st_size for path in demo_folder().iterdir()) < 400_000
+
+
+def test_sentences_are_of_ordinary_length(corpus):
+    lengths = [len(document.text.split()) for documents in corpus.values() for document in documents]
+    assert min(lengths) >= 8
+    assert max(lengths) <= 40
+
+
+def test_no_sentence_comes_twice_and_no_name_in_two_splits(corpus):
+    texts = [document.text for documents in corpus.values() for document in documents]
+    assert len(set(texts)) == len(texts)
+    names = {
+        split: {d.slice(e) for d in documents for e in d.entities if e.label in NAMED}
+        for split, documents in corpus.items()
+    }
+    for one, other in combinations(SPLITS, 2):
+        assert not names[one] & names[other]
+
+
+def test_spans_start_and_end_at_words(corpus):
+    for documents in corpus.values():
+        for document in documents:
+            for entity in document.entities:
+                around = document.text[max(0, entity.start - 1) : entity.start], document.text[entity.end :][:1]
+                assert not any(character.isalnum() for character in around), document.slice(entity)
+                assert document.slice(entity) == document.slice(entity).strip()
+
+
+def test_offsets_slice_to_the_names(corpus):
+    universities = 0
+    for document in corpus["train"]:
+        slices = {(document.slice(entity), entity.label) for entity in document.entities}
+        for name, label in slices:
+            if label == "Organisation" and name.startswith("University of "):
+                universities += 1
+                assert (name.removeprefix("University of "), "Place") in slices
+            if label == "Money":
+                assert name[0] in "$€£" or name.endswith(("crowns", "francs", "marks"))
+    assert universities > 20
+
+
+def test_every_split_has_nesting_relations_events_and_sentences_without_entities(corpus):
+    for documents in corpus.values():
+        depths = [_depth(document) for document in documents]
+        assert depths.count(0) >= len(documents) // 20
+        assert sum(depth == 2 for depth in depths) >= len(documents) // 4
+        assert sum(depth >= 3 for depth in depths) >= len(documents) // 20
+        assert {e.label for d in documents for e in d.entities} == set(demo_schema().entity_names)
+        assert sum(bool(d.relations) for d in documents) > len(documents) // 2
+
+
+def test_the_schema_describes_every_label_and_fits_every_relation(corpus):
+    schema = Schema.from_dict(json.loads((demo_folder() / "schema.json").read_text(encoding="utf-8")))
+    assert schema == demo_schema()
+    assert all(kind.description.endswith(".") for kind in (*schema.entities, *schema.relations))
+    kinds = {kind.name: kind for kind in schema.relations}
+    for split, documents in corpus.items():
+        schema.check(documents, split)
+        for document in documents:
+            for relation in document.relations:
+                assert document.entities[relation.head].label in kinds[relation.label].head_types, document.text
+                assert document.entities[relation.tail].label in kinds[relation.label].tail_types, document.text
+
+
+def test_event_triggers_have_arguments(corpus):
+    triggers = arguments = 0
+    for document in corpus["train"]:
+        heads = {relation.head for relation in document.relations}
+        found = [index for index, entity in enumerate(document.entities) if entity.label in EVENTS]
+        triggers, arguments = triggers + len(found), arguments + len(heads.intersection(found))
+    assert arguments == triggers > 150
+
+
+def test_the_unseen_text_holds_no_name_of_the_corpus(corpus):
+    text = unseen_text()
+    assert 6 <= len([part for part in text.replace("\n", " ").split(". ") if part]) <= 8
+    for documents in corpus.values():
+        for document in documents:
+            for entity in document.entities:
+                assert entity.label not in NAMED or document.slice(entity) not in text
+
+
+def test_a_grammar_relation_must_use_names_of_its_template():
+    writer = _writer("[place = Place]", "{town}", "[bad]", "A road to {p:place}. :: p located_in q")
+    with pytest.raises(ValueError, match="uses the name 'q'"):
+        writer.expand("bad")
+
+
+def test_nested_rules_carry_their_relations_along():
+    bank = ("[o = Organisation]", "Bank of {x:p} :: self located_in x")
+    phrase = _writer("[p = Place]", "Oz", *bank, "[s]", "At {b:o}, in {c:p}.").expand("s")
+    assert phrase.text == "At Bank of Oz, in Oz."
+    assert [(phrase.text[e.start : e.end], e.label) for e in phrase.entities] == [
+        ("Oz", "Place"),
+        ("Bank of Oz", "Organisation"),
+        ("Oz", "Place"),
+    ]
+    assert phrase.relations == (Relation(1, 0, "located_in"),)
+    assert dict(phrase.names) == {"b": 1, "b/x": 0, "c": 2}
+
+
+def _writer(*lines: str) -> Writer:
+    random = Random(0)  # noqa: S311
+    return Writer(read_rules(lines), Names(random, "train"), random)
