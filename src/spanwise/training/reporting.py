@@ -29,13 +29,15 @@ class StepReport:
 @dataclass(frozen=True, slots=True)
 class EpochReport:
     epoch: int
+    losses: Mapping[str, float]  # means over the epoch
     dev: Score | None
     best: bool
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
         dev = self.dev and {"precision": self.dev.precision, "recall": self.dev.recall, "f1": self.dev.f1}
-        return {"epoch": self.epoch, "dev": dev, "best": self.best, "seconds": round(self.seconds, 2)}
+        losses = {name: round(value, 6) for name, value in self.losses.items()}
+        return {"epoch": self.epoch, **losses, "dev": dev, "best": self.best, "seconds": round(self.seconds, 2)}
 
 
 class Listener(Protocol):
@@ -51,7 +53,7 @@ class Listener(Protocol):
 
 
 class Silent:
-    """A listener that says nothing."""
+    """A listener that says nothing; the base of those that only care for some of it."""
 
     def tell(self, sentence: str) -> None: ...
 
@@ -60,3 +62,26 @@ class Silent:
     def step(self, report: StepReport) -> None: ...
 
     def epoch(self, report: EpochReport) -> None: ...
+
+
+class Listeners:
+    """Several listeners as one."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self.listeners = listeners
+
+    def tell(self, sentence: str) -> None:
+        for listener in self.listeners:
+            listener.tell(sentence)
+
+    def start(self, plan: TrainingPlan) -> None:
+        for listener in self.listeners:
+            listener.start(plan)
+
+    def step(self, report: StepReport) -> None:
+        for listener in self.listeners:
+            listener.step(report)
+
+    def epoch(self, report: EpochReport) -> None:
+        for listener in self.listeners:
+            listener.epoch(report)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,23 +64,22 @@ class Trainer:
         self.listener.tell(f"going on from step {progress.step} in epoch {progress.epoch + 1}.")
         return progress
 
-    def train(self) -> EpochReport | None:
+    def train(self) -> Progress:
         """Run to the end; the folder then holds the best model by dev F1, or the last one where there is no dev."""
         size = len(self._batches(0))
         steps = -(-size // self.options.accumulate)
-        self.listener.start(TrainingPlan(self.options.epochs, size, self.progress.epoch * size + self.progress.batch))
-        report = None
+        done = self.progress.epoch * size + self.progress.batch
+        self.listener.start(TrainingPlan(self.options.epochs, size, done))
         for epoch in range(self.progress.epoch, self.options.epochs):
             if self._patience_is_over(epoch):
                 self.listener.tell(f"stopped early: no better dev F1 since epoch {self.progress.best_epoch}.")
                 break
-            self._train_epoch(epoch, steps * self.options.epochs)
-            report = self._close_epoch(epoch)
+            self._close_epoch(epoch, self._train_epoch(epoch, steps * self.options.epochs))
         self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
             (self.folder / CHECKPOINT).unlink(missing_ok=True)
         self.accelerator.end_training()
-        return report
+        return self.progress
 
     def _patience_is_over(self, epoch: int) -> bool:
         patience = self.options.patience
@@ -88,10 +89,13 @@ class Trainer:
         rng = np.random.default_rng((self.options.seed, epoch))
         return training_batches(self.examples, self.options.batch_size, rng)
 
-    def _train_epoch(self, epoch: int, total_steps: int) -> None:
+    def _train_epoch(self, epoch: int, total_steps: int) -> Mapping[str, float]:
+        """Train on every batch once; gives the mean of each loss term over the batches of this session."""
         batches = self._batches(epoch)
+        sums: Counter[str] = Counter()
         self.model.train()
-        for index in range(self.progress.batch, len(batches)):
+        first = self.progress.batch
+        for index in range(first, len(batches)):
             began = time.perf_counter()
             closes = (index + 1) % self.options.accumulate == 0 or index + 1 == len(batches)
             report = self._step(epoch, index, batches[index], closes, total_steps)
@@ -102,10 +106,12 @@ class Trainer:
                 step=self.progress.step + closes,
                 seconds=self.progress.seconds + seconds,
             )
+            sums.update({"loss": report.loss, **report.terms})
             self.listener.step(replace(report, seconds=seconds))
             every = self.options.checkpoint_steps
             if closes and every and self.progress.step % every == 0:
                 self._checkpoint()
+        return {name: value / (len(batches) - first) for name, value in sums.items()}
 
     def _step(self, epoch: int, index: int, batch: list[int], closes: bool, total_steps: int) -> StepReport:
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
@@ -113,7 +119,7 @@ class Trainer:
         share = batch[rank::world] or [batch[rank % len(batch)]]  # every process has a part of the same batch
         tensors = self.pipeline.collate([self.examples[i] for i in share], rng=rng).to(self.accelerator.device)
         set_learning_rate(self.optimizer, self.progress.step, total_steps, self.options.warmup)
-        with self.accelerator.no_sync(self.model) if not closes else _nothing():
+        with self.accelerator.no_sync(self.model) if not closes else nullcontext():
             scores = self.model(tensors)
             loss = self.pipeline.model.loss(scores, tensors)
             self.accelerator.backward(loss.total / self.options.accumulate)
@@ -124,7 +130,7 @@ class Trainer:
         terms = {name: float(term.detach()) for name, term in loss.terms.items()}
         return StepReport(epoch, index, float(loss.total.detach()), terms, int(tensors.piece_mask.sum()) * world)
 
-    def _close_epoch(self, epoch: int) -> EpochReport:
+    def _close_epoch(self, epoch: int, losses: Mapping[str, float]) -> None:
         score = self._score_dev() if self.dev else None
         best = score is None or score.f1 > self.progress.best_f1
         if best and self.accelerator.is_main_process:
@@ -136,12 +142,11 @@ class Trainer:
             best_f1=score.f1 if best and score else self.progress.best_f1,
             best_epoch=epoch + 1 if best else self.progress.best_epoch,
         )
-        report = EpochReport(epoch + 1, score, best, self.progress.seconds)
+        report = EpochReport(epoch + 1, losses, score, best, self.progress.seconds)
         if self.accelerator.is_main_process:
             self._log(report)
         self._checkpoint()
         self.listener.epoch(report)
-        return report
 
     @torch.inference_mode()
     def _score_dev(self) -> Score:
@@ -167,12 +172,6 @@ class Trainer:
             save_checkpoint(self.folder / CHECKPOINT, self.pipeline.model, self.optimizer, self.progress)
 
 
-class _nothing:  # noqa: N801
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
 def _accelerator(precision: str, listener: Listener) -> Accelerator:
     if precision == "bf16" and not runtime.bf16_works():
         listener.tell("bf16 does not run on this machine; training in fp32.")
@@ -182,11 +181,3 @@ def _accelerator(precision: str, listener: Listener) -> Accelerator:
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
 
-
-def finished(folder: Path) -> bool:
-    return (folder / "run.json").exists()
-
-
-def read_metrics(folder: Path) -> Iterator[dict[str, object]]:
-    with (folder / METRICS).open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)

@@ -1,0 +1,126 @@
+"""Text in, documents out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import overload
+
+from spanwise import pretrained
+from spanwise.document import Document
+from spanwise.errors import InputError, ModelError
+from spanwise.pipeline import Pipeline, Thresholds
+from spanwise.schema import Schema
+
+CHUNK = 512  # texts that are sorted and batched together
+TOKEN_BUDGET = 2048
+Text = str | Document
+
+
+class Extractor:
+    """A trained model with its tokenizer and schema.
+
+    >>> extractor = Extractor.from_pretrained("runs/demo")
+    >>> extractor("Mara Ostrow joined the University of Brenford.").entities
+    """
+
+    def __init__(self, pipeline: Pipeline, *, token_budget: int = TOKEN_BUDGET) -> None:
+        self.pipeline = pipeline
+        self.token_budget = token_budget
+
+    @classmethod
+    def from_pretrained(cls, source: Path | str) -> Extractor:
+        """Load a model folder, or download one by its name on the hub."""
+        folder = Path(source)
+        if not folder.exists() and _looks_like_hub_name(str(source)):
+            folder = _download(str(source))
+        return cls(pretrained.load(folder))
+
+    @property
+    def schema(self) -> Schema:
+        return self.pipeline.schema
+
+    @overload
+    def __call__(self, text: Text, *, threshold: Thresholds = ...) -> Document: ...
+    @overload
+    def __call__(self, text: Sequence[Text], *, threshold: Thresholds = ...) -> list[Document]: ...
+    @overload
+    def __call__(self, *, words: Sequence[str], threshold: Thresholds = ...) -> Document: ...
+
+    def __call__(
+        self,
+        text: Text | Sequence[Text] | None = None,
+        *,
+        words: Sequence[str] | None = None,
+        threshold: Thresholds = 0.0,
+    ) -> Document | list[Document]:
+        """The document of one text, or the documents of a list of texts in order.
+
+        `words` is one text that is already split into words. `threshold` is the least probability of an entity, for
+        all labels or per label.
+        """
+        if (text is None) == (words is None):
+            raise InputError("give either a text (or a list of texts) or words=, the words of one text.")
+        if words is not None:
+            return next(self.stream([_from_words(words)], threshold=threshold))
+        if isinstance(text, Text):
+            return next(self.stream([text], threshold=threshold))
+        assert text is not None  # noqa: S101  (for the type checker: told apart above)
+        return list(self.stream(text, threshold=threshold))
+
+    def stream(self, texts: Iterable[Text], *, threshold: Thresholds = 0.0) -> Iterator[Document]:
+        """The documents of any number of texts, in order and in bounded memory."""
+        self.pipeline.threshold_vector(threshold)  # a wrong threshold is told before the first text is read
+        texts = iter(texts)
+        while chunk := [_document(text) for text in islice(texts, CHUNK)]:
+            yield from self.pipeline.predict(chunk, thresholds=threshold, token_budget=self.token_budget)
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        pretrained.save(self.pipeline, Path(folder))
+
+    def push_to_hub(self, name: str, *, private: bool = True, token: str | None = None) -> str:
+        """Upload the model under this name; gives its address."""
+        from tempfile import TemporaryDirectory
+
+        from huggingface_hub import HfApi
+
+        api = HfApi(token=token)
+        api.create_repo(name, private=private, exist_ok=True)
+        with TemporaryDirectory() as folder:
+            self.save_pretrained(folder)
+            commit = api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload spanwise model")
+        return str(commit.commit_url)
+
+
+def _from_words(words: Sequence[str]) -> Document:
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise InputError("words= takes the words of one text, as a list of strings.")
+    if blank := [index for index, word in enumerate(words) if not word.strip()]:
+        raise InputError(f"words= holds an empty word at position {blank[0]}; leave it out.")
+    return Document.from_words(words)
+
+
+def _document(text: Text) -> Document:
+    if isinstance(text, Document):
+        return text
+    if not isinstance(text, str):
+        raise InputError(f"a text is a string, not {type(text).__name__}; for words that are split already use words=.")
+    return Document(text)
+
+
+def _looks_like_hub_name(source: str) -> bool:
+    owner, slash, name = source.partition("/")
+    return bool(slash and owner and name) and "/" not in name and not owner.startswith((".", "~"))
+
+
+def _download(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    try:
+        kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "README.md"]
+        return Path(snapshot_download(name, allow_patterns=kinds))
+    except (RepositoryNotFoundError, LocalEntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(f"there is no folder {name!r}, and the hub did not give such a model ({reason}).") from None

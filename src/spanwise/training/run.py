@@ -1,0 +1,111 @@
+"""One training run: a recipe in, a folder with the model, its recipe, environment, metrics and card out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from spanwise import runtime
+from spanwise.corpora import Corpus
+from spanwise.errors import RecipeError
+from spanwise.files import write_text
+from spanwise.pretrained import CARD
+from spanwise.recipe import Recipe
+from spanwise.training.checkpoint import Progress
+from spanwise.training.preparation import Prepared, prepare
+from spanwise.training.reporting import Listener, Listeners, Silent
+from spanwise.training.tensorboard import TensorBoard
+from spanwise.training.trainer import Trainer
+
+RECIPE, ENVIRONMENT, SUMMARY = "recipe.yaml", "environment.json", "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """How a finished run ended; `dev_f1` is a fraction, None where there was no dev data."""
+
+    dev_f1: float | None
+    best_epoch: int
+    steps: int
+    seconds: float
+
+    @classmethod
+    def of(cls, progress: Progress) -> RunSummary:
+        dev = progress.best_f1 if progress.best_f1 >= 0 else None
+        return cls(dev, progress.best_epoch, progress.step, round(progress.seconds, 2))
+
+
+def train(recipe: Recipe, folder: Path, listener: Listener | None = None, corpus: Corpus | None = None) -> RunSummary:
+    """Train into a folder, or go on where an interrupted run of the same recipe stopped."""
+    listener = listener or Silent()
+    _check_folder(recipe, folder)
+    prepared = prepare(recipe, corpus)
+    for sentence in prepared.told:
+        listener.tell(sentence)
+    folder.mkdir(parents=True, exist_ok=True)
+    if recipe.train.tensorboard:
+        listener = Listeners(listener, TensorBoard(folder))
+    trainer = Trainer(prepared, folder, listener)
+    if trainer.accelerator.is_main_process:
+        write_text(folder / RECIPE, recipe.dump())
+        write_text(folder / ENVIRONMENT, json.dumps(runtime.describe(), indent=2) + "\n")
+    summary = RunSummary.of(trainer.train())
+    if trainer.accelerator.is_main_process:
+        write_text(folder / CARD, model_card(prepared, summary))
+        write_text(folder / SUMMARY, json.dumps(asdict(summary)) + "\n")
+    return summary
+
+
+def _check_folder(recipe: Recipe, folder: Path) -> None:
+    """Refuse a folder that holds something else: nothing is overwritten."""
+    if folder.exists() and not folder.is_dir():
+        raise RecipeError(f"{folder} is a file; give a folder that does not exist yet.")
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    if (folder / SUMMARY).exists():
+        raise RecipeError(f"{folder} holds a finished run; give another folder, or delete this one to train again.")
+    written = folder / RECIPE
+    if not written.exists():
+        raise RecipeError(f"{folder} is not empty and holds no run of spanwise; give another folder.")
+    if written.read_text(encoding="utf-8") != recipe.dump():
+        raise RecipeError(f"{folder} holds an interrupted run of another recipe; give another folder.")
+
+
+def model_card(prepared: Prepared, summary: RunSummary) -> str:
+    """What a reader of the model folder wants to know first."""
+    recipe, schema = prepared.recipe, prepared.corpus.schema
+    bundle = f", bundled with {recipe.bundle.name} (α = {recipe.bundle.alpha})" if recipe.bundle else ""
+    score = "no dev data" if summary.dev_f1 is None else f"{100 * summary.dev_f1:.2f} (epoch {summary.best_epoch})"
+    rows: dict[str, Any] = {
+        "model": f"{recipe.model.name}{bundle}",
+        "encoder": Path(recipe.encoder.name).name,
+        "training data": f"{prepared.corpus.name}, {len(prepared.corpus.splits['train'])} documents",
+        "dev micro F1, strict": score,
+        "seed": recipe.train.seed,
+        "trained": f"{date.today()}, {summary.steps} steps",
+    }
+    labels = "\n".join(f"- `{e.name}`{': ' + e.description if e.description else ''}" for e in schema.entities)
+    table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
+    return f"""---
+library_name: spanwise
+tags: [token-classification, span-extraction]
+---
+# A spanwise model
+
+```python
+from spanwise import Extractor
+
+extractor = Extractor.from_pretrained("this-folder")
+print(extractor("A text of your own.").entities)
+```
+
+| | |
+|---|---|
+{table}
+
+## Labels
+{labels}
+"""

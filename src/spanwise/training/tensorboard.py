@@ -1,0 +1,36 @@
+"""Training curves for TensorBoard, when the recipe asks for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spanwise.errors import RecipeError
+from spanwise.training.reporting import EpochReport, Silent, StepReport, TrainingPlan
+
+
+class TensorBoard(Silent):
+    """Writes loss terms per step and dev scores per epoch into the run folder."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise RecipeError(
+                "train.tensorboard needs TensorBoard; run `pip install 'spanwise[tensorboard]'` or set it to false."
+            ) from None
+        self.writer = SummaryWriter(str(folder / "tensorboard"))
+        self.step_number = 0
+
+    def start(self, plan: TrainingPlan) -> None:
+        self.step_number = plan.done
+
+    def step(self, report: StepReport) -> None:
+        self.step_number += 1
+        for name, value in {"total": report.loss, **report.terms}.items():
+            self.writer.add_scalar(f"loss/{name}", value, self.step_number)
+
+    def epoch(self, report: EpochReport) -> None:
+        if report.dev is not None:
+            for name in ("precision", "recall", "f1"):
+                self.writer.add_scalar(f"dev/{name}", getattr(report.dev, name), report.epoch)
+        self.writer.flush()
