@@ -9,7 +9,9 @@ from types import MappingProxyType
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
+from spanwise.formats.brat import BRAT
 from spanwise.formats.conll import CONLL, CONLL_WEIBO
+from spanwise.formats.dygie import DYGIE
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
 from spanwise.formats.jsonl import JSONL
 from spanwise.formats.oneie import ONEIE
@@ -25,7 +27,7 @@ __all__ = [
 
 # In the order in which a file is tried.
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {format.name: format for format in (ONEIE, SPERT, JSONL, CONLL_WEIBO, CONLL)}
+    {format.name: format for format in (BRAT, DYGIE, ONEIE, SPERT, JSONL, CONLL_WEIBO, CONLL)}
 )
 
 
@@ -49,6 +51,8 @@ def read(
         raise FormatError(f"standard input can only be read as 'jsonl', not as {name!r}; give a file.")
     if not standard:
         _check_readable(Path(path))
+        if Path(path).is_dir() and not chosen.is_folder:
+            raise FormatError(f"this is a folder, but {name!r} is one file; give a file in it.", path)
     reading = Reading(None if standard else Path(path), scheme, skip_bad, Report() if report is None else report)
     return _counted(chosen.read(reading), reading)
 
@@ -74,7 +78,12 @@ def write(
     if standard and chosen is not JSONL:
         raise FormatError(f"only 'jsonl' can go to standard output, not {name!r}; name a file.")
     writing = Writing(None if standard else Path(path), scheme, lossy, Report() if report is None else report)
-    chosen.write(documents, writing)
+    try:
+        chosen.write(documents, writing)
+    except FormatError as error:
+        if error.path is not None:
+            raise
+        raise type(error)(error.reason, path, error.line) from None
 
 
 def detect(path: Path | str) -> str:

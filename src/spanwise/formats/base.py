@@ -53,7 +53,8 @@ def _first_record(path: Path, opening: str) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Format:
-    """`needs_words`: the format holds words, so that a document must be segmented before it is written."""
+    """`needs_words`: the format holds words, so that a document must be segmented before it is written.
+    `is_folder`: it is a folder of files, not one file."""
 
     name: str
     summary: str
@@ -62,3 +63,4 @@ class Format:
     write: Callable[[Iterable[Document], Writing], None] | None
     needs_words: bool
     suffixes: tuple[str, ...] = ()
+    is_folder: bool = False

@@ -18,7 +18,7 @@ from spanwise.formats.writing import Writing, guard_bom
 
 MAX_SENTENCE = 1_000_000
 _TAG = re.compile(r"O|[BIESLUM]-.+")
-_WEIBO = re.compile(r"[^\t]+\d\t")
+_NUMBERED = re.compile(r"[^\t]+\d\t")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _DOCSTART = "-DOCSTART-"
 
@@ -177,7 +177,9 @@ def _matches(probe: Probe) -> bool:
 
 
 def _matches_weibo(probe: Probe) -> bool:
-    return _matches(probe) and all(_WEIBO.match(row) for row in _rows(probe))
+    rows = _rows(probe)
+    characters = sum(_CJK.match(row) is not None for row in rows)
+    return _matches(probe) and all(_NUMBERED.match(row) for row in rows) and characters * 2 > len(rows)
 
 
 CONLL = Format(

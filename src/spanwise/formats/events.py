@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from spanwise.document import Document, Entity, Relation
+from spanwise.document import Document, Relation
+from spanwise.formats.writing import Writing
 
 EVENT_TYPES = "event_types"
 UNTYPED = "untyped"
@@ -52,10 +53,18 @@ def event_types(document: Document) -> frozenset[str]:
     )
 
 
-def event_metadata(triggers: Iterable[str | Entity]) -> dict[str, Any]:
-    """The metadata that marks these triggers' labels as event types; empty without triggers."""
-    types = sorted({trigger.label if isinstance(trigger, Entity) else trigger for trigger in triggers})
-    return {EVENT_TYPES: types} if types else {}
+def event_metadata(types: Iterable[str]) -> dict[str, Any]:
+    """The metadata that marks these labels as event types; empty without any."""
+    names = sorted(set(types))
+    return {EVENT_TYPES: names} if names else {}
+
+
+def without_links_to_triggers(document: Document, writing: Writing) -> Document:
+    """For formats whose relations and arguments can only end in an entity mention, never in a trigger."""
+    triggers = set(EventView.of(document).triggers)
+    kept = [relation for relation in document.relations if relation.tail not in triggers]
+    writing.lose(document, "relation to an event trigger", len(document.relations) - len(kept))
+    return document.with_annotations(document.entities, kept)
 
 
 def triggers_only(document: Document) -> Document:

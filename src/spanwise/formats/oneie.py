@@ -9,7 +9,7 @@ from typing import Any
 from spanwise.document import Document, Relation
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.events import UNTYPED, EventView, event_metadata
+from spanwise.formats.events import UNTYPED, EventView, event_metadata, without_links_to_triggers
 from spanwise.formats.fields import get, identifier, objects, shown, strings
 from spanwise.formats.reading import Reading
 from spanwise.formats.tokens import WordSpan, build, on_words
@@ -87,7 +87,7 @@ def _read(reading: Reading) -> Iterator[Document]:
 
 def _encode(document: Document, writing: Writing) -> str:
     kept, spans = on_words(document, writing)
-    kept = _without_links_to_triggers(kept, writing)
+    kept = without_links_to_triggers(kept, writing)
     writing.tell_unheld(kept, metadata=("doc_id", "event_types"))
     view, words = EventView.of(kept), kept.word_texts
 
@@ -127,14 +127,6 @@ def _encode(document: Document, writing: Writing) -> str:
 
 def _type(label: str) -> dict[str, str]:
     return {} if label == UNTYPED else {"entity_type": label}
-
-
-def _without_links_to_triggers(document: Document, writing: Writing) -> Document:
-    """Arguments and relations name entity mentions, never triggers."""
-    triggers = set(EventView.of(document).triggers)
-    kept = [relation for relation in document.relations if relation.tail not in triggers]
-    writing.lose(document, "relation to an event trigger", len(document.relations) - len(kept))
-    return document.with_annotations(document.entities, kept)
 
 
 def _write(documents: Iterable[Document], writing: Writing) -> None:

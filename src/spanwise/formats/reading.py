@@ -82,7 +82,7 @@ class Reading:
                 yield Line(number, raw.rstrip(b"\r\n"))
 
     def documents(
-        self, records: Iterable[tuple[int, R]], parse: Callable[[R], Iterable[Document]]
+        self, records: Iterable[tuple[int | None, R]], parse: Callable[[R], Iterable[Document]]
     ) -> Iterator[Document]:
         """Parse records one by one; a bad one ends the reading or is counted and skipped."""
         for line, record in records:

@@ -1,0 +1,234 @@
+"""brat standoff: a text in `.txt`, and beside it an `.ann` with entities, relations and events by character offset."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from spanwise.document import Document, Entity, Relation
+from spanwise.errors import FormatError
+from spanwise.formats.base import Format, Probe
+from spanwise.formats.events import EVENT_TYPES, EventView, event_metadata, event_types
+from spanwise.formats.reading import MAX_RECORD, Line, Reading
+from spanwise.formats.writing import BOM, Writing, guard_bom
+
+_ENTITY = re.compile(r"(\S+) ([0-9]{1,12}) ([0-9]{1,12})")
+_DISCONTINUOUS = re.compile(r"\S+ [0-9]+ [0-9]+(;[0-9]+ [0-9]+)+")
+_UNSAFE = re.compile(r'[/\\%<>:"|?*\x00-\x1f]|^\.')
+_IGNORED = {"A": "attribute", "M": "attribute", "N": "normalization", "#": "note", "*": "equivalence"}
+
+
+def _matches(probe: Probe) -> bool:
+    if probe.path.is_dir():
+        return any(probe.path.glob("*.ann"))
+    return probe.path.suffix == ".ann" or (probe.path.suffix == ".txt" and _beside(probe.path, ".ann").exists())
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name.removesuffix(path.suffix) + suffix)
+
+
+@dataclass
+class _Standoff:
+    """The annotations of one `.ann` file, by their ids."""
+
+    entities: dict[str, Entity] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    links: list[tuple[int, str, str, str]] = field(default_factory=list)  # line, head, tail, label
+    triggers: dict[str, str] = field(default_factory=dict)
+    ignored: Counter[str] = field(default_factory=Counter)
+
+    def add(self, line: Line) -> None:
+        id, _, rest = line.decode().partition("\t")
+        kind = id[:1]
+        if kind in _IGNORED:
+            self.ignored[f"brat {_IGNORED[kind]}"] += 1
+        elif kind not in {"T", "R", "E"}:
+            raise FormatError(f"the annotation {id!r} is of no kind that brat knows; correct or remove the line.")
+        elif id in self.entities or id in self.triggers:
+            raise FormatError(f"the id {id!r} is given twice; number the annotations apart.")
+        else:
+            {"T": self._add_entity, "R": self._add_relation, "E": self._add_event}[kind](id, rest, line.number)
+
+    def _add_entity(self, id: str, rest: str, line: int) -> None:
+        place, _, text = rest.partition("\t")
+        if _DISCONTINUOUS.fullmatch(place):
+            raise FormatError(
+                f"{id} is discontinuous ({place!r}), which a document cannot hold; join or remove its parts."
+            )
+        if not (match := _ENTITY.fullmatch(place.strip(" "))):
+            raise FormatError(f"{id} is {place!r}, but should be a type, a start and an end; correct the line.")
+        self.entities[id] = Entity(int(match[2]), int(match[3]), match[1])
+        self.texts[id] = text
+
+    def _add_relation(self, id: str, rest: str, line: int) -> None:
+        label, *arguments = rest.split("\t")[0].split() or [""]
+        pairs = sorted((_pair(argument) for argument in arguments), key=lambda pair: pair[0] == "Arg2")
+        if len(pairs) != 2:
+            raise FormatError(
+                f"{id} should be a type and two arguments (Arg1:T1 Arg2:T2), but is {rest!r}; correct it."
+            )
+        self.links.append((line, pairs[0][1], pairs[1][1], label))
+
+    def _add_event(self, id: str, rest: str, line: int) -> None:
+        parts = [_pair(part) for part in rest.split("\t")[0].split()]
+        if not parts:
+            raise FormatError(f"{id} has no trigger; write it as Type:T1, then its arguments.")
+        self.triggers[id] = parts[0][1]
+        self.links.extend((line, id, argument, role) for role, argument in parts[1:])
+
+    def document(self, text: str, id: str) -> Document:
+        places = {name: index for index, name in enumerate(self.entities)}
+        unknown = {name: trigger for name, trigger in self.triggers.items() if trigger not in places}
+        if unknown:
+            raise FormatError(f"the events {unknown} name triggers that are not there; correct them.")
+        places |= {name: places[trigger] for name, trigger in self.triggers.items()}
+        for line, head, tail, label in self.links:
+            if missing := {head, tail} - places.keys():
+                raise FormatError(
+                    f"{label!r} joins {sorted(missing)}, which is not there; correct or remove it.", line=line
+                )
+        return Document(
+            text,
+            entities=tuple(self.entities.values()),
+            relations=tuple(Relation(places[head], places[tail], label) for _, head, tail, label in self.links),
+            id=id,
+            metadata=event_metadata(self.entities[trigger].label for trigger in self.triggers.values()),
+        )
+
+
+def _pair(argument: str) -> tuple[str, str]:
+    role, colon, id = argument.rpartition(":")
+    if not colon or not role or not id:
+        raise FormatError(f"the argument {argument!r} should be a role and an id with a colon between; correct it.")
+    return role, id
+
+
+def _standoff(reading: Reading) -> _Standoff:
+    standoff = _Standoff()
+    for line in reading.lines():
+        if line.raw.strip():
+            try:
+                standoff.add(line)
+            except FormatError as error:
+                raise reading.placed(error, line.number) from None
+    return standoff
+
+
+def _fitting_text(path: Path, standoff: _Standoff) -> str:
+    """The text that the offsets count: with or without its byte order mark and its carriage returns."""
+    if path.stat().st_size > MAX_RECORD:
+        raise FormatError(f"the text is longer than {MAX_RECORD // 2**20} MB; split it into documents.", path)
+    text = "\n".join(Line(number, raw).decode() for number, raw in enumerate(path.read_bytes().split(b"\n"), 1))
+    bare = text.removeprefix(BOM)
+    for candidate in (bare, bare.replace("\r\n", "\n"), text):
+        if not (wrong := _mismatch(candidate, standoff)):
+            return candidate
+    raise FormatError(
+        f"{wrong} says {standoff.texts[wrong]!r}, but its offsets hold other text; annotate this very text, unchanged.",
+        _beside(path, ".ann"),
+    )
+
+
+def _mismatch(text: str, standoff: _Standoff) -> str:
+    """The id of the first entity whose text is not what its offsets hold; bounds beyond the text are the document's to refuse."""
+    for id, entity in standoff.entities.items():
+        if standoff.texts[id] and _flat(text[entity.start : entity.end]) != _flat(standoff.texts[id]):
+            return id
+    return ""
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"\s", " ", text).strip()
+
+
+def _read(reading: Reading) -> Iterator[Document]:
+    path = reading.path
+    if path is None:
+        raise FormatError("brat files cannot come from standard input; name the folder.")
+    found = path.iterdir() if path.is_dir() else [path]
+    texts = sorted({_beside(file, ".txt") for file in found if file.suffix in {".txt", ".ann"}})
+
+    def parse(text: Path) -> Iterator[Document]:
+        ann = _beside(text, ".ann")
+        if not text.exists():
+            raise FormatError(f"there is no {text.name} beside it; put the annotated text there.", ann)
+        try:
+            standoff = _standoff(replace(reading, path=ann)) if ann.exists() else _Standoff()
+            content = _fitting_text(text, standoff)
+            yield standoff.document(content, unquote(text.name.removesuffix(".txt")))
+        except FormatError as error:
+            raise FormatError(error.reason, error.path or text, error.line) from None
+        reading.report.dropped.update(standoff.ignored)
+
+    yield from reading.documents(((None, text) for text in texts), parse)
+    if bare := sum(not _beside(text, ".ann").exists() for text in texts):
+        reading.note(f"{bare} texts have no .ann file; they are read without annotations")
+
+
+def _annotations(document: Document) -> Iterator[str]:
+    for number, entity in enumerate(document.entities, 1):
+        covered = re.sub("[\n\r\t]", " ", document.slice(entity))
+        yield f"T{number}\t{entity.label} {entity.start} {entity.end}\t{covered}"
+    view = EventView.of(document)
+    for number, relation in enumerate(view.relations, 1):
+        yield f"R{number}\t{relation.label} Arg1:T{relation.head + 1} Arg2:T{relation.tail + 1}"
+    for number, trigger in enumerate(view.triggers, 1):
+        arguments = "".join(f" {r.label}:T{r.tail + 1}" for r in view.arguments.get(trigger, ()))
+        yield f"E{number}\t{document.entities[trigger].label}:T{trigger + 1}{arguments}"
+
+
+def _with_plain_labels(document: Document, writing: Writing) -> Document:
+    """brat's types hold no space: with `lossy` an underscore takes its place."""
+    labels = [entity.label for entity in document.entities] + [relation.label for relation in document.relations]
+    spaced = sum(_plain(label) != label for label in labels)
+    writing.lose(document, "space in a label", spaced)
+    return replace(
+        document,
+        entities=tuple(replace(entity, label=_plain(entity.label)) for entity in document.entities),
+        relations=tuple(replace(relation, label=_plain(relation.label)) for relation in document.relations),
+        metadata={**document.metadata, **event_metadata(map(_plain, event_types(document)))},
+    )
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"\s", "_", label)
+
+
+def _write(documents: Iterable[Document], writing: Writing) -> None:
+    with writing.folder() as folder:
+        for number, document in enumerate(documents, 1):
+            plain = _with_plain_labels(document, writing)
+            writing.tell_unheld(plain, metadata=(EVENT_TYPES,))
+            writing.tell("words", bool(document.words))
+            path = _free_path(folder, document, number)
+            path.write_bytes(writing.encoded(guard_bom(plain.text), document))
+            lines = "".join(f"{line}\n" for line in _annotations(plain))
+            _beside(path, ".ann").write_bytes(writing.encoded(lines, document))
+            writing.report.written += 1
+
+
+def _free_path(folder: Path, document: Document, number: int) -> Path:
+    """A file named for the document's id, or for its number if it has none, or one that another already has."""
+    name = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", document.id)
+    path = folder / f"{name}.txt"
+    if not name or len(name.encode()) > 200:
+        path = folder / f"document-{number:06}.txt"
+    elif path.exists():
+        path = folder / f"{name}-{number}.txt"
+    return path
+
+
+BRAT = Format(
+    name="brat",
+    summary="brat standoff: a folder of .txt and .ann files",
+    matches=_matches,
+    read=_read,
+    write=_write,
+    needs_words=False,
+    is_folder=True,
+)

@@ -1,0 +1,212 @@
+"""DyGIE++'s JSON lines: a document of sentences, spans by inclusive token offsets that count through the document.
+
+Each sentence is read as a document of its own; the writer puts the sentences of one `doc_key` together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from spanwise.document import Document, Relation
+from spanwise.errors import FormatError
+from spanwise.formats.base import Format, Probe
+from spanwise.formats.events import EVENT_TYPES, UNTYPED, EventView, event_metadata, without_links_to_triggers
+from spanwise.formats.fields import arrays, checked, identifier, row, shown, strings
+from spanwise.formats.reading import Reading
+from spanwise.formats.tokens import WordSpan, on_words, tell_spacing, without
+from spanwise.formats.writing import Writing, dumps
+
+_KEYS = frozenset({"doc_key", "sentences", "ner", "relations", "events", "clusters"})
+_METADATA = ("doc_key", "sentence", "clusters", EVENT_TYPES)
+
+
+def _matches(probe: Probe) -> bool:
+    return probe.record is not None and "sentences" in probe.record
+
+
+class _Sentence:
+    """One sentence being put together from spans that count through the document."""
+
+    def __init__(self, words: list[str], offset: int) -> None:
+        self.words, self._offset = words, offset
+        self.spans: list[WordSpan] = []
+        self.relations: list[Relation] = []
+        self.event_types: list[str] = []
+        self._mentions: dict[tuple[int, int], int] = {}
+
+    def add_mention(self, start: int, end: int, label: str) -> None:
+        self._mentions.setdefault((start, end), len(self.spans))
+        self._mark(start, end, label)
+
+    def add_relation(self, head: tuple[int, int], tail: tuple[int, int], label: str) -> None:
+        for side in (head, tail):
+            if side not in self._mentions:
+                raise FormatError(
+                    f"the relation {label!r} joins tokens {side}, which are no entity; correct the tokens."
+                )
+        self.relations.append(Relation(self._mentions[head], self._mentions[tail], label))
+
+    def add_event(self, parts: list[Any]) -> None:
+        """A trigger `[token, type]` and arguments `[start, end, role]`."""
+        if not parts:
+            raise FormatError("an event is empty; give it a trigger.")
+        first = checked(parts[0], list, "the trigger")
+        bounds = first[:1] * 2 + first[1:] if len(first) == 2 else first
+        start, end, label = row(bounds, (int, int, str), "the trigger")
+        trigger = len(self.spans)
+        self._mark(start, end, label)
+        self.event_types.append(label)
+        for part in parts[1:]:
+            start, end, role = row(checked(part, list, "the argument"), (int, int, str), "the argument")
+            if (start, end) not in self._mentions:
+                self.add_mention(start, end, UNTYPED)
+            self.relations.append(Relation(trigger, self._mentions[start, end], role))
+
+    def _mark(self, start: int, end: int, label: str) -> None:
+        span = WordSpan(start - self._offset, end + 1 - self._offset, label)
+        if not 0 <= span.first < span.last <= len(self.words):
+            raise FormatError(
+                f"{label!r} at tokens {start} to {end} lies outside its sentence, which has tokens {self._offset} to "
+                f"{self._offset + len(self.words) - 1}; offsets count through the document and ends are inclusive."
+            )
+        self.spans.append(span)
+
+
+def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
+    reading.tell_unknown(record, _KEYS)
+    key, sentences = identifier(record, "doc_key"), arrays(record, "sentences")
+    if not sentences:
+        raise FormatError(f"'sentences' is missing or empty in {shown(record)}; give an array of token arrays.")
+    layers = {name: _layer(record, name, len(sentences)) for name in ("ner", "relations", "events")}
+    offset = 0
+    for index, tokens in enumerate(sentences):
+        sentence = _Sentence(strings(tokens, f"'sentences'[{index}]"), offset)
+        for mention in layers["ner"][index]:
+            sentence.add_mention(*row(mention, (int, int, str), "the 'ner' mention"))
+        for relation in layers["relations"][index]:
+            a, b, c, d, label = row(relation, (int, int, int, int, str), "the relation")
+            sentence.add_relation((a, b), (c, d), label)
+        for event in layers["events"][index]:
+            sentence.add_event(event)
+        metadata = {"doc_key": key, "sentence": index, **event_metadata(sentence.event_types)}
+        if index == 0 and record.get("clusters") is not None:
+            metadata["clusters"] = _clusters(record)
+        yield Document.from_words(
+            sentence.words, sentence.spans, sentence.relations, id=f"{key}#{index}", metadata=metadata
+        )
+        offset += len(tokens)
+
+
+def _layer(record: dict[str, Any], name: str, sentences: int) -> list[list[list[Any]]]:
+    """The annotations of one kind, per sentence; empty when the record has none."""
+    layer = arrays(record, name) if record.get(name) is not None else [[] for _ in range(sentences)]
+    if len(layer) != sentences:
+        raise FormatError(
+            f"{name!r} is given for {len(layer)} sentences, but there are {sentences}; give one list each."
+        )
+    return [[checked(item, list, f"an item of {name!r}") for item in items] for items in layer]
+
+
+def _clusters(record: dict[str, Any]) -> list[list[list[int]]]:
+    return [
+        [row(checked(span, list, "a cluster's span"), (int, int), "a cluster's span") for span in cluster]
+        for cluster in arrays(record, "clusters")
+    ]
+
+
+def _read(reading: Reading) -> Iterator[Document]:
+    return reading.json_line_documents(partial(_parse, reading=reading))
+
+
+def _groups(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Neighbours that are sentences of one document."""
+    group: list[Document] = []
+    for document in documents:
+        if group and not _follows(group[-1].metadata, document.metadata):
+            yield group
+            group = []
+        group.append(document)
+    if group:
+        yield group
+
+
+def _follows(one: Any, two: Any) -> bool:
+    return (
+        "doc_key" in two
+        and one.get("doc_key") == two["doc_key"]
+        and isinstance(one.get("sentence"), int)
+        and two.get("sentence") == one["sentence"] + 1
+    )
+
+
+def _encode(group: list[Document], key: str, writing: Writing) -> str:
+    record: dict[str, Any] = {"doc_key": key, "sentences": [], "ner": [], "relations": [], "events": []}
+    offset = 0
+    for document in group:
+        kept, spans = _holdable(document, writing)
+        tell_spacing(document, " ", writing)
+        writing.tell_unheld(kept, metadata=_METADATA)
+        places = [(offset + span.first, offset + span.last - 1) for span in spans]
+        view = EventView.of(kept)
+        record["sentences"].append(kept.word_texts)
+        record["ner"].append([[*places[i], spans[i].label] for i in view.mentions])
+        record["relations"].append([[*places[r.head], *places[r.tail], r.label] for r in view.relations])
+        record["events"].append(
+            [
+                [[places[t][0], spans[t].label], *([*places[r.tail], r.label] for r in view.arguments.get(t, ()))]
+                for t in view.triggers
+            ]
+        )
+        offset += len(kept.words)
+    if not any(record["events"]):
+        del record["events"]
+    clusters = group[0].metadata.get("clusters")
+    if clusters is not None and _within(clusters, offset):
+        record["clusters"] = clusters
+    elif clusters:
+        writing.lose(group[0], "coreference cluster of sentences that are not there", len(clusters))
+    return dumps(record, group[0]) + "\n"
+
+
+def _within(clusters: Any, tokens: int) -> bool:
+    return all(0 <= start <= end < tokens for cluster in clusters for start, end in cluster)
+
+
+def _holdable(document: Document, writing: Writing) -> tuple[Document, list[WordSpan]]:
+    """What the format can say: triggers of one word, and relations between spans that belong to one mention."""
+    kept, spans = on_words(document, writing)
+    wide = {t for t in EventView.of(kept).triggers if spans[t].last - spans[t].first > 1}
+    writing.lose(document, "event trigger of several words", len(wide))
+    kept = without_links_to_triggers(without(kept, wide, writing), writing)
+    first: dict[tuple[int, int], int] = {}
+    for index in EventView.of(kept).mentions:
+        first.setdefault((kept.entities[index].start, kept.entities[index].end), index)
+    reachable = {*first.values(), *EventView.of(kept).triggers}
+    relations = [r for r in kept.relations if r.head in reachable and r.tail in reachable]
+    writing.lose(document, "relation of an entity that shares its span", len(kept.relations) - len(relations))
+    return on_words(kept.with_annotations(kept.entities, relations), writing)
+
+
+def _lines(documents: Iterable[Document], writing: Writing) -> Iterator[bytes]:
+    for number, group in enumerate(_groups(documents)):
+        first = group[0]
+        key = str(first.metadata.get("doc_key", first.id)) or f"document-{number}"
+        text = _encode(group, key, writing)
+        writing.report.written += len(group)
+        yield writing.encoded(text, first)
+
+
+def _write(documents: Iterable[Document], writing: Writing) -> None:
+    writing.file(_lines(documents, writing))
+
+
+DYGIE = Format(
+    name="dygie",
+    summary="DyGIE++: JSON lines, a document of sentences with entities, relations and events",
+    matches=_matches,
+    read=_read,
+    write=_write,
+    needs_words=True,
+)
