@@ -1,0 +1,85 @@
+"""`spanwise convert`: a corpus from one file format to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from spanwise.cli.app import app, emit_json, err
+from spanwise.errors import InputError
+
+if TYPE_CHECKING:
+    from spanwise.document import Document
+    from spanwise.formats import Report
+
+
+@app.command()
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A file, a brat folder, or - for JSON lines.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, a new brat folder, or - for JSON lines.")],
+    from_: Annotated[str | None, typer.Option("--from", help="Format of IN; detected when not given.")] = None,
+    to: Annotated[str | None, typer.Option("--to", help="Format of OUT; by its extension when not given.")] = None,
+    scheme: Annotated[str, typer.Option(help="Tags to write: IOB1, IOB2, BIOES, BILOU, BMES.")] = "IOB2",
+    from_scheme: Annotated[str | None, typer.Option(help="Tags of IN; detected when not given.")] = None,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what OUT cannot hold, and count it.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over bad records, and count them.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Convert a corpus: jsonl, conll, conll-weibo, spert, dygie, oneie, brat.
+
+    Example: [bold]spanwise convert train.json train.conll --scheme BIOES --lossy[/]
+    """
+    from spanwise.formats import FORMATS, Report, detect, format_for_writing, read, write
+
+    if json and target == "-":
+        raise InputError("--json and OUT '-' both write to standard output; choose one.")
+    report = Report()
+    source_format = from_ or ("jsonl" if source == "-" else detect(source))
+    target_format = to or format_for_writing(target)
+    documents = read(source, source_format, scheme=from_scheme, skip_bad=skip_bad, report=report)
+    if target_format in FORMATS and FORMATS[target_format].needs_words:
+        documents = _segmented(documents)
+    write(_watched(documents), target, target_format, scheme=scheme, lossy=lossy, report=report)
+    if json:
+        emit_json({"in": source, "out": target, "from": source_format, "to": target_format, **report.to_dict()})
+    else:
+        _summarise(report, f"{source} ({source_format})", f"{target} ({target_format})")
+
+
+def _segmented(documents: Iterable[Document]) -> Iterator[Document]:
+    from spanwise.text.words import segment
+
+    for document in documents:
+        yield document if document.words else replace(document, words=segment(document.text))
+
+
+def _watched(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents, counted on standard error once they take longer than a second."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} documents"), TimeElapsedColumn())
+    progress, began = Progress(*columns, console=err, transient=True), monotonic()
+    task = progress.add_task("convert", total=None)
+    try:
+        for document in documents:
+            yield document
+            progress.advance(task)
+            if not progress.live.is_started and monotonic() - began > 1:
+                progress.start()
+    finally:
+        if progress.live.is_started:
+            progress.stop()
+
+
+def _summarise(report: Report, source: str, target: str) -> None:
+    lines = [f"read {report.read:,} documents from {source}", f"wrote {report.written:,} to {target}", *report.notes]
+    lines += [f"left out: {count:,} x {kind}" for kind, count in report.dropped.most_common()]
+    if report.bad:
+        lines += [f"skipped {report.bad:,} bad records, the first of them:", *(f"  {e}" for e in report.errors)]
+    for line in lines:
+        err.print(escape(line), soft_wrap=True)
