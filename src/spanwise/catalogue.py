@@ -52,7 +52,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
     ),
     NamedCorpus(
         name="ade",
-        task="drugs, their adverse effects and the relation between them, in case reports",
+        task="drugs and their adverse effects in case reports",
         format="spert",
         splits={"all": "ade/ade_full.json"},
         folds=tuple({split: f"ade/ade_split_{n}_{split}.json" for split in ("train", "test")} for n in range(10)),
@@ -168,7 +168,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
     ),
     NamedCorpus(
         name="geneva",
-        task="event triggers of many types, each described in words",
+        task="event triggers of types described in words",
         format="oneie",
         splits={"train": "geneva/train_union_derived.json", "dev": "geneva/val.json", "test": "geneva/test.json"},
         entity_types=115,
@@ -179,10 +179,12 @@ CORPORA: tuple[NamedCorpus, ...] = (
     ),
     NamedCorpus(
         name="demo",
-        task="small invented sentences that ship with spanwise, for a first try",
+        task="entities, relations and events in invented news",
         format="jsonl",
         splits={split: f"data/demo/{split}.jsonl" for split in ("train", "dev", "test")},
-        entity_types=0,
+        entity_types=14,
+        relation_types=15,
+        nested=True,
         schema_file="data/demo/schema.json",
         licence="Apache 2.0",
         source="part of spanwise",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from spanwise.schema import EntityType, RelationType, Schema
 
 DATA_VARIABLE = "SPANWISE_DATA"
 DEFAULT_ROOT = Path("..", "shared", "data")
+_SPLIT_IN_NAME = re.compile(r"(?<![a-z])(train|dev|val|test)(?:ing|el|id|idation)?(?![a-z])")
 NAMES = tuple(named.name for named in CORPORA)
 
 
@@ -77,6 +79,18 @@ def from_files(
     for split in splits:
         schema.check(splits[split], ", ".join(map(str, paths[split])))
     return Corpus(paths["train"][0].stem, splits, schema)
+
+
+def split_by_name(files: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+    """Train, dev and test files, as their names tell (dev, devel, valid …); all are train when no name tells that."""
+    splits: dict[str, list[Path]] = {"train": [], "dev": [], "val": [], "test": []}
+    listed = list(files)
+    for file in listed:
+        found = _SPLIT_IN_NAME.search(file.name.lower())
+        splits[found[1] if found else "train"].append(file)
+    if not splits["train"]:
+        return listed, [], []
+    return splits["train"], splits["dev"] + splits["val"], splits["test"]
 
 
 def is_present(named: NamedCorpus, root: Path | None = None) -> bool:

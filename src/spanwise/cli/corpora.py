@@ -1,0 +1,65 @@
+"""`spanwise corpora`: the corpora that spanwise knows by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from spanwise.cli.app import app, emit_json, out
+
+
+@app.command()
+def corpora(
+    data: Annotated[Path | None, typer.Option(help="The folder of the corpora; else $SPANWISE_DATA.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List the corpora known by name: task, splits, labels, licence, and whether they are on this machine.
+
+    Example: [bold]spanwise corpora --json[/]
+    """
+    from spanwise.catalogue import CORPORA
+    from spanwise.corpora import is_present
+
+    rows = [
+        {
+            "name": named.name,
+            "task": named.task,
+            "splits": list(named.splits),
+            "folds": len(named.folds),
+            "entity_types": named.entity_types,
+            "relation_types": named.relation_types,
+            "nested": named.nested,
+            "licence": named.licence,
+            "source": named.source,
+            "present": is_present(named, data),
+        }
+        for named in CORPORA
+    ]
+    if json:
+        emit_json({"corpora": rows})
+    else:
+        out.print(_table(rows))
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in ("name", "task", "splits", "types", "nested", "licence", "here"):
+        table.add_column(column, no_wrap=column != "task")
+    for row in rows:
+        relations = f" + {row['relation_types']}" if row["relation_types"] else ""
+        table.add_row(
+            row["name"],
+            row["task"],
+            "/".join(row["splits"]),
+            f"{row['entity_types']}{relations}",
+            "yes" if row["nested"] else "no",
+            row["licence"],
+            "yes" if row["present"] else "no",
+        )
+    folds = (f"{row['name']}/0 to {row['name']}/{row['folds'] - 1} are its folds" for row in rows if row["folds"])
+    table.caption = "; ".join(("types: of entities + of relations", *folds))
+    return table

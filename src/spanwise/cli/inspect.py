@@ -1,0 +1,116 @@
+"""`spanwise inspect`: what a corpus holds, and its traps, before anything is trained on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from spanwise.cli.app import app, emit_json, err, out
+
+if TYPE_CHECKING:
+    from spanwise.corpora import Corpus
+    from spanwise.formats import Report
+    from spanwise.inspection import Inspection
+
+_SHOWN = 10
+
+
+@app.command()
+def inspect(
+    files: Annotated[list[Path] | None, typer.Argument(help="Your own files; their names tell the splits.")] = None,
+    corpus: Annotated[str | None, typer.Option(help="A corpus by name, see `spanwise corpora`.")] = None,
+    dev: Annotated[list[Path] | None, typer.Option(help="A file of the dev split; may be repeated.")] = None,
+    test: Annotated[list[Path] | None, typer.Option(help="A file of the test split; may be repeated.")] = None,
+    format: Annotated[str | None, typer.Option(help="The files' format, if it is not to be detected.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder of the corpora; else $SPANWISE_DATA.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over bad records and count them.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Count documents, entities and relations by label, and find overlaps, duplicates and what does not align.
+
+    Example: [bold]spanwise inspect train.jsonl --test test.jsonl[/]
+    """
+    from spanwise.formats import Report
+    from spanwise.inspection import inspect as inspect_corpus
+
+    report = Report()
+    with err.status("reading and counting"):
+        found = inspect_corpus(_corpus(corpus, files or [], dev or [], test or [], format, data, skip_bad, report))
+    for error in report.errors:
+        err.print(f"skipped: {error}", markup=False, soft_wrap=True)
+    if report.bad:
+        err.print(f"{report.bad} bad records were skipped")
+    if json:
+        emit_json(found.to_dict())
+    else:
+        _print(found)
+
+
+def _corpus(
+    name: str | None,
+    files: list[Path],
+    dev: list[Path],
+    test: list[Path],
+    format: str | None,
+    data: Path | None,
+    skip_bad: bool,
+    report: Report,
+) -> Corpus:
+    from spanwise import corpora
+    from spanwise.errors import InputError
+
+    if (name is None) == (not files):
+        raise InputError("give either a corpus by name (--corpus) or files of your own.")
+    if name is not None:
+        if dev or test or format or skip_bad:
+            raise InputError("--dev, --test, --format and --skip-bad are for files; leave them out with --corpus.")
+        return corpora.load(name, data)
+    if not dev and not test:
+        files, dev, test = corpora.split_by_name(files)
+    return corpora.from_files(files, dev, test, format=format, skip_bad=skip_bad, report=report)
+
+
+def _print(found: Inspection) -> None:
+    out.print(_counts(found))
+    for kind in ("entity", "relation"):
+        if any(getattr(split, f"{kind}_types") for split in found.splits.values()):
+            out.print(_labels(found, kind))
+    if found.width_coverage:
+        width = next(width for width, share in found.width_coverage.items() if share >= 0.99)
+        out.print(f"99 % of the entities have at most {width} words, the widest {max(map(int, found.width_coverage))}.")
+    if found.shared_with_test:
+        out.print(f"{found.shared_with_test} test documents also stand in train.")
+    if found.misaligned:
+        out.print(f"{len(found.misaligned)} entities do not fall on word borders; no model can learn them:")
+    for bad in found.misaligned[:_SHOWN]:
+        place = f"  {bad.split} {bad.document}: {bad.label} at {bad.start} to {bad.end}, {bad.text!r}"
+        out.print(place, markup=False, soft_wrap=True)
+    if len(found.misaligned) > _SHOWN:
+        out.print(f"  and {len(found.misaligned) - _SHOWN} more (--json lists all)")
+
+
+def _counts(found: Inspection) -> Table:
+    table = Table("")
+    for name in found.splits:
+        table.add_column(name, justify="right")
+    for field in ("documents", "words", "entities", "relations", "events", "nested", "crossing"):
+        table.add_row(field, *(f"{getattr(split, field):,}" for split in found.splits.values()))
+    for field in ("duplicate_documents", "duplicate_annotations"):
+        table.add_row(field.replace("_", " "), *(f"{getattr(split, field):,}" for split in found.splits.values()))
+    densities = (split.oov_density for split in found.splits.values())
+    table.add_row("words not in train", *("–" if share is None else f"{share:.1%}" for share in densities))
+    return table
+
+
+def _labels(found: Inspection, kind: str) -> Table:
+    table = Table(f"{kind} type")
+    counts = [getattr(split, f"{kind}_types") for split in found.splits.values()]
+    for name in found.splits:
+        table.add_column(name, justify="right")
+    for label in dict.fromkeys(label for split in counts for label in split):
+        table.add_row(escape(label), *(f"{split.get(label, 0):,}" for split in counts))
+    return table

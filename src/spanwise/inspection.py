@@ -1,0 +1,161 @@
+"""What a corpus holds: counts per split, and the traps that spoil a training or a comparison when nobody looks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate, groupby
+from typing import Any
+
+from spanwise.corpora import Corpus
+from spanwise.document import Document, Entity
+from spanwise.formats.events import event_types
+from spanwise.text.alignment import align, segmented
+
+
+@dataclass(frozen=True)
+class SplitInspection:
+    """The counts of one split.
+
+    `events` are the entities that trigger an event; `nested` those that lie inside a wider entity (the same bounds
+    under two labels do not count); `crossing` the pairs that overlap without one inside the other. A document is a
+    duplicate when its text stands before in the split, an annotation when the same bounds and label stand before in
+    the document. `oov_density` is the share of words that do not occur in train (BL-NER, eq. 21). `widths` counts
+    entities by their number of words.
+    """
+
+    documents: int
+    words: int
+    entities: int
+    relations: int
+    events: int
+    nested: int
+    crossing: int
+    duplicate_documents: int
+    duplicate_annotations: int
+    oov_density: float | None
+    entity_types: Mapping[str, int]
+    relation_types: Mapping[str, int]
+    widths: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Misaligned:
+    """An entity that does not fall on word borders; `document` is the document's id, or its place in the split."""
+
+    split: str
+    document: str
+    label: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """`width_coverage` is the share of train's entities (of all, without a train split) of at most so many words."""
+
+    splits: Mapping[str, SplitInspection]
+    misaligned: tuple[Misaligned, ...]
+    width_coverage: Mapping[str, float]
+    shared_with_test: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def inspect(corpus: Corpus) -> Inspection:
+    """Count what the corpus holds and list what a model could not learn from it."""
+    splits = {name: tuple(map(segmented, documents)) for name, documents in corpus.splits.items()}
+    train = splits.get("train", ())
+    vocabulary = {word for document in train for word in document.word_texts}
+    counted = {
+        name: _inspect_split(documents, vocabulary if train and name != "train" else None)
+        for name, documents in splits.items()
+    }
+    measured = [counted["train"]] if train else list(counted.values())
+    train_texts = {document.text for document in train}
+    return Inspection(
+        splits=counted,
+        misaligned=tuple(found for name, documents in splits.items() for found in _misaligned(name, documents)),
+        width_coverage=_coverage(sum((Counter(split.widths) for split in measured), Counter())),
+        shared_with_test=sum(document.text in train_texts for document in splits.get("test", ())),
+    )
+
+
+def nested(entities: Iterable[Entity]) -> int:
+    """The number of entities that lie inside a wider one."""
+    count, furthest = 0, -1
+    for (_, end), same in groupby(sorted(entities, key=_outer_first), key=lambda e: (e.start, e.end)):
+        # every span seen so far starts earlier, or starts here and ends later
+        count += len(list(same)) if end <= furthest else 0
+        furthest = max(furthest, end)
+    return count
+
+
+def crossing(entities: Iterable[Entity]) -> int:
+    """The number of pairs that overlap without one inside the other."""
+    ordered = sorted(entities, key=_outer_first)
+    count = 0
+    for index, left in enumerate(ordered):
+        for later in range(index + 1, len(ordered)):
+            right = ordered[later]
+            if right.start >= left.end:
+                break
+            count += left.start < right.start and left.end < right.end
+    return count
+
+
+def _inspect_split(documents: Sequence[Document], vocabulary: set[str] | None) -> SplitInspection:
+    entities = [entity for document in documents for entity in document.entities]
+    relations = [relation for document in documents for relation in document.relations]
+    words = [word for document in documents for word in document.word_texts]
+    unseen = None if vocabulary is None else sum(word not in vocabulary for word in words)
+    return SplitInspection(
+        documents=len(documents),
+        words=len(words),
+        entities=len(entities),
+        relations=len(relations),
+        events=sum(entity.label in event_types(d) for d in documents for entity in d.entities),
+        nested=sum(nested(document.entities) for document in documents),
+        crossing=sum(crossing(document.entities) for document in documents),
+        duplicate_documents=len(documents) - len({document.text for document in documents}),
+        duplicate_annotations=sum(map(_duplicate_annotations, documents)),
+        oov_density=None if unseen is None else unseen / max(1, len(words)),
+        entity_types=_by_frequency(entity.label for entity in entities),
+        relation_types=_by_frequency(relation.label for relation in relations),
+        widths=_widths(documents),
+    )
+
+
+def _duplicate_annotations(document: Document) -> int:
+    entities = {(e.start, e.end, e.label) for e in document.entities}
+    relations = {(r.head, r.tail, r.label) for r in document.relations}
+    return len(document.entities) - len(entities) + len(document.relations) - len(relations)
+
+
+def _widths(documents: Iterable[Document]) -> dict[int, int]:
+    spans = (span for document in documents for span in align(document).spans if span is not None)
+    return dict(sorted(Counter(end - start for start, end in spans).items()))
+
+
+def _coverage(widths: Counter[int]) -> dict[str, float]:
+    total = widths.total()
+    covered = accumulate(widths[width] for width in range(1, max(widths, default=0) + 1))
+    return {str(width): count / total for width, count in enumerate(covered, 1)}
+
+
+def _misaligned(split: str, documents: Sequence[Document]) -> Iterable[Misaligned]:
+    for place, document in enumerate(documents):
+        for entity in align(document).misaligned:
+            name = document.id or str(place)
+            yield Misaligned(split, name, entity.label, entity.start, entity.end, document.slice(entity))
+
+
+def _by_frequency(labels: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(labels).items(), key=lambda item: (-item[1], item[0])))
+
+
+def _outer_first(entity: Entity) -> tuple[int, int]:
+    return entity.start, -entity.end
