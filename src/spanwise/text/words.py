@@ -105,16 +105,15 @@ def _compile() -> re.Pattern[str]:
     )
     rules = (
         f"(?=[{base}])(?:{'|'.join(word_rules)})",
-        f"[{_UNSPACED}][{mark}]*+",
+        f"[{_UNSPACED}]",
         f"(?<={w}){clitic}",
         f"[#@](?=[{base}])[{base}{mark}_]++",
         r"\.{2,}+|-{2,}+|[!?]{2,}+|_++|={2,}+|\*{2,}+|~{2,}+|\+{2,}+|''|``",
         "[\U0001f1e6-\U0001f1ff]{2}",  # flags
         f"[{_EMOJI}][{mark}{_EMOJI_EXTENSION}]*+(?:(?<=\u200d)[{_EMOJI}][{mark}{_EMOJI_EXTENSION}]*+)*+",
-        f"[{mark}]++",  # marks without a base
-        f"\\S[{mark}]*+",
+        r"\S",
     )
-    return re.compile("|".join(rules))
+    return re.compile(f"(?:{'|'.join(rules)})[{mark}]*+")  # marks stay with what they stand on
 
 
 _WORD = _compile()

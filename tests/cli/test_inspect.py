@@ -1,0 +1,97 @@
+"""`spanwise inspect` and `spanwise corpora`: results on standard output, one sentence for wrong input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spanwise import corpora as rooms
+from spanwise.cli import main
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["spanwise", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return call
+
+
+def write(path: Path, *texts: str) -> Path:
+    """Texts whose first word is a person."""
+    lines = ({"text": t, "entities": [{"start": 0, "end": t.index(" "), "label": "Person"}]} for t in texts)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_json_is_one_object_and_nothing_else(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    train, test = write(tmp_path / "train.jsonl", "Ada left.", "Bo came."), write(tmp_path / "test.jsonl", "Bo came.")
+    code, out, _ = run("inspect", train, test, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert {name: split["documents"] for name, split in found["splits"].items()} == {"train": 2, "test": 1}
+    assert found["shared_with_test"] == 1
+
+
+def test_the_table_tells_the_counts_and_the_traps(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    train = write(tmp_path / "mine.jsonl", "Ada left.", "Unbreakable glass")
+    train.write_text(train.read_text() + '{"text": "Undo", "entities": [{"start": 0, "end": 2, "label": "Person"}]}\n')
+    code, out, _ = run("inspect", train, "--test", write(tmp_path / "other.jsonl", "Ada left."))
+    assert code == 0
+    assert "Person" in out
+    assert "1 test documents also stand in train" in out
+    assert "train 2: Person at 0 to 2, 'Un'" in out
+
+
+def test_bad_records_end_the_reading_unless_they_are_skipped(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    train = write(tmp_path / "train.jsonl", "Ada left.")
+    train.write_text(train.read_text() + "{oops\n")
+    code, out, err = run("inspect", train)
+    assert (code, out) == (2, "")
+    assert "train.jsonl:2" in err
+    code, out, err = run("inspect", train, "--skip-bad", "--json")
+    assert code == 0
+    assert json.loads(out)["splits"]["train"]["documents"] == 1
+    assert "1 bad records were skipped" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["inspect"], "either a corpus by name (--corpus) or files"),
+        (["inspect", "--corpus", "demo", "x.jsonl"], "either a corpus by name (--corpus) or files"),
+        (["inspect", "--corpus", "demo", "--skip-bad"], "are for files"),
+        (["inspect", "--corpus", "nope"], "there is no corpus 'nope'"),
+        (["inspect", "missing.jsonl"], "missing.jsonl"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_code_two(run, arguments: list[str], sentence: str) -> None:  # type: ignore[no-untyped-def]
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert sentence in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_corpora_lists_each_name_and_whether_it_is_here(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = run("corpora", "--data", tmp_path, "--json")
+    rows = {row["name"]: row for row in json.loads(out)["corpora"]}
+    assert code == 0
+    assert tuple(rows) == rooms.NAMES
+    assert rows["demo"]["present"]
+    assert not rows["genia"]["present"]
+    code, out, _ = run("corpora")
+    assert code == 0
+    assert all(name in out for name in rooms.NAMES)
+
+
+@pytest.mark.parametrize("verb", ["inspect", "corpora"])
+def test_help_gives_an_example(run, verb: str) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = run(verb, "--help")
+    assert code == 0
+    assert f"Example: spanwise {verb}" in out

@@ -1,0 +1,169 @@
+"""Corpora: named ones are the published files or are refused, and users' own files become a corpus of the same kind."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from spanwise import corpora
+from spanwise.catalogue import CHECKSUMS, CORPORA, NamedCorpus
+from spanwise.errors import CorpusError, InputError, SchemaError
+from spanwise.formats import Report
+
+DATA = Path(os.environ.get(corpora.DATA_VARIABLE) or Path(__file__).parents[2] / "shared" / "data").absolute()
+needs_data = pytest.mark.skipif(not (DATA / "conll04").is_dir(), reason="the named corpora are not on this machine")
+
+
+def spert(*sentences: tuple[str, list[tuple[int, int, str]]]) -> str:
+    """Invented sentences in SpERT's form."""
+    return json.dumps(
+        [
+            {
+                "tokens": text.split(),
+                "entities": [{"start": start, "end": end, "type": label} for start, end, label in entities],
+                "relations": [],
+                "orig_id": number,
+            }
+            for number, (text, entities) in enumerate(sentences)
+        ]
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    contents = {
+        "train": spert(("Ada met Bo .", [(0, 1, "Person"), (2, 3, "Person")]), ("Cy left Rome .", [(2, 3, "Place")])),
+        "dev": spert(("Di stayed .", [(0, 1, "Person")])),
+        "strange": spert(("Acme grew .", [(0, 1, "Company")])),
+    }
+    for name, content in contents.items():
+        (tmp_path / f"{name}.json").write_text(content)
+    return {name: tmp_path / f"{name}.json" for name in contents}
+
+
+def test_own_files_become_splits_with_the_schema_of_train(files: dict[str, Path]) -> None:
+    corpus = corpora.from_files([files["train"]], [files["dev"]])
+    assert {name: len(documents) for name, documents in corpus.splits.items()} == {"train": 2, "dev": 1}
+    assert corpus.schema.entity_names == ("Person", "Place")
+    assert corpus.split("dev")[0].text == "Di stayed ."
+
+
+def test_a_label_that_train_lacks_is_refused_with_its_file(files: dict[str, Path]) -> None:
+    with pytest.raises(SchemaError, match=r"strange\.json has the entity labels \['Company'\]"):
+        corpora.from_files([files["train"]], test=[files["strange"]])
+
+
+def test_several_files_of_a_split_are_read_in_order(files: dict[str, Path]) -> None:
+    corpus = corpora.from_files([files["dev"], files["train"]])
+    assert [document.text for document in corpus.splits["train"]] == ["Di stayed .", "Ada met Bo .", "Cy left Rome ."]
+
+
+def test_bad_records_are_counted_when_they_are_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "train.jsonl"
+    good = {"text": "Ada left.", "entities": [{"start": 0, "end": 3, "label": "Person"}]}
+    bad = {"text": "Bo.", "entities": [{"start": 0, "end": 99, "label": "Person"}]}
+    file.write_text(f"{json.dumps(good)}\n{json.dumps(bad)}\n")
+    report = Report()
+    corpus = corpora.from_files([file], skip_bad=True, report=report)
+    assert (len(corpus.splits["train"]), report.bad) == (1, 1)
+
+
+def test_one_path_is_not_taken_for_a_list(files: dict[str, Path]) -> None:
+    with pytest.raises(InputError, match="put it in a list"):
+        corpora.from_files(str(files["train"]))
+    with pytest.raises(InputError, match="no file to train on"):
+        corpora.from_files([])
+
+
+def test_a_missing_split_is_told_with_those_there_are(files: dict[str, Path]) -> None:
+    with pytest.raises(CorpusError, match=r"no split 'test'; it has \['train'\]"):
+        corpora.from_files([files["train"]]).split("test")
+
+
+def test_names_tell_the_splits_of_files() -> None:
+    names = ["a_train.json", "b.devel.tsv", "valid.jsonl", "my-test.conll", "more.json", "latest.json"]
+    train, dev, test = corpora.split_by_name(map(Path, names))
+    assert [path.name for path in train] == ["a_train.json", "more.json", "latest.json"]
+    assert [path.name for path in dev] == ["b.devel.tsv", "valid.jsonl"]
+    assert [path.name for path in test] == ["my-test.conll"]
+
+
+def test_files_without_train_among_their_names_are_all_train() -> None:
+    files = [Path("test.json"), Path("dev.json")]
+    assert corpora.split_by_name(files) == (files, [], [])
+
+
+def test_a_missing_corpus_is_told_with_the_variable_that_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANWISE_DATA", str(tmp_path))
+    with pytest.raises(CorpusError, match="environment variable SPANWISE_DATA") as caught:
+        corpora.load("conll04")
+    assert str(tmp_path) in str(caught.value)
+    monkeypatch.delenv("SPANWISE_DATA")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CorpusError, match=r"\.\./shared/data/wnut17"):
+        corpora.load("wnut17")
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    for path in (named := _named("conll04")).files:
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(spert(("Ada left .", [])))
+    assert corpora.is_present(named, tmp_path)
+    with pytest.raises(CorpusError, match="is not the published file"):
+        corpora.load("conll04", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["conll", "ade/10", "ade/x", "ade/", "conll04/0", ""])
+def test_an_unknown_name_or_fold_is_refused_with_those_there_are(name: str) -> None:
+    with pytest.raises(CorpusError, match=r"known are conll04|its folds are 0 to 9|its folds are none"):
+        corpora.load(name)
+
+
+def test_every_file_of_a_named_corpus_has_a_checksum_and_the_reverse() -> None:
+    declared = {path for named in CORPORA if not named.bundled for path in named.files}
+    assert declared == set(CHECKSUMS)
+
+
+def test_the_demo_corpus_ships_and_its_labels_are_described() -> None:
+    corpus = corpora.load("demo")
+    named = _named("demo")
+    assert set(corpus.splits) == {"train", "dev", "test"}
+    assert (len(corpus.schema.entities), len(corpus.schema.relations)) == (named.entity_types, named.relation_types)
+    assert all(entity.description for entity in corpus.schema.entities)
+    for documents in corpus.splits.values():
+        corpus.schema.check(documents, "demo")
+
+
+@needs_data
+def test_the_schema_keeps_the_published_order_names_and_symmetry() -> None:
+    schema = corpora.load("scierc", DATA).schema
+    assert schema.entity_names == ("Task", "Method", "Material", "OtherScientificTerm", "Metric", "Generic")
+    assert schema.entities[3].description == "Other Scientific Term"
+    assert {r.name for r in schema.relations if r.symmetric} == {"Compare", "Conjunction"}
+
+
+@needs_data
+def test_a_fold_is_the_whole_corpus_cut_in_two() -> None:
+    whole, fold = corpora.load("ade", DATA), corpora.load("ade/3", DATA)
+    assert list(whole.splits) == ["all"]
+    assert list(fold.splits) == ["train", "test"]
+    assert fold.schema == whole.schema
+    texts = sorted(document.text for documents in fold.splits.values() for document in documents)
+    assert texts == sorted(document.text for document in whole.splits["all"])
+
+
+@needs_data
+def test_geneva_is_a_corpus_of_described_triggers() -> None:
+    corpus = corpora.load("geneva", DATA)
+    assert len(corpus.schema.entities) == 115
+    assert all(len(entity.description) > 20 for entity in corpus.schema.entities)
+    assert not corpus.schema.relations
+
+
+def _named(name: str) -> NamedCorpus:
+    return next(named for named in CORPORA if named.name == name)
