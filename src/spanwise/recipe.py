@@ -15,6 +15,9 @@ from spanwise.models.base import ModelConfig
 from spanwise.models.registry import find
 
 
+RECIPES = Path(__file__).parent / "recipes"
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -123,6 +126,18 @@ class Recipe(_Section):
     def dump(self) -> str:
         """The recipe as YAML, every option written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def find_recipe(name: Path | str) -> Path:
+    """A recipe file, or the shipped recipe of this name."""
+    path = Path(name)
+    if path.exists():
+        return path
+    shipped = RECIPES / f"{path.name.removesuffix('.yaml')}.yaml"
+    if len(path.parts) == 1 and shipped.exists():
+        return shipped
+    known = ", ".join(sorted(file.stem for file in RECIPES.glob("*.yaml")))
+    raise RecipeError(f"there is no recipe file {str(name)!r}; write one with `spanwise init`, or take one of {known}.")
 
 
 def override(data: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:

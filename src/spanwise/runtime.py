@@ -29,6 +29,11 @@ def set_threads(count: int | None = None) -> int:
     return chosen
 
 
+def is_main_process() -> bool:
+    """Whether this process speaks for all: the first of those that `accelerate launch` started."""
+    return int(os.environ.get("RANK", 0)) == 0
+
+
 def seed_step(*key: int) -> np.random.Generator:
     """Seed torch and give a generator, both from this key alone.
 

@@ -1,0 +1,68 @@
+"""`spanwise evaluate`: a model's scores on labelled data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spanwise.cli.app import app, emit_json, err, out
+from spanwise.errors import InputError
+
+if TYPE_CHECKING:
+    from spanwise.metrics import Scores
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(help="A model folder, or its name on the hub.")],
+    files: Annotated[list[Path] | None, typer.Argument(help="Labelled files.")] = None,
+    corpus: Annotated[str | None, typer.Option(help="A named corpus instead of files.")] = None,
+    split: Annotated[str, typer.Option(help="The named corpus' split.")] = "test",
+    format: Annotated[str | None, typer.Option(help="The files' format; default: detected.")] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="The least probability of an entity.")] = 0.0,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Strict precision, recall and F1 of a model: micro, macro and per label.
+
+    Example: spanwise evaluate runs/mine --corpus wnut17 --split test
+    """
+    if bool(files) == (corpus is not None):
+        raise InputError("give either labelled files or --corpus NAME.")
+    from spanwise import corpora, formats, runtime
+    from spanwise.inference.evaluation import evaluate_model
+    from spanwise.inference.extractor import Extractor
+
+    gold = (
+        list(corpora.load(corpus).split(split))
+        if corpus is not None
+        else [document for file in files or () for document in formats.read(file, format)]
+    )
+    runtime.set_threads(threads)
+    with err.status(f"{len(gold):,} documents"):
+        result = evaluate_model(Extractor.from_pretrained(model), gold, threshold)
+    if as_json:
+        emit_json(result.to_dict())
+    else:
+        out.print(scores_table(result.entities))
+
+
+def scores_table(scores: Scores) -> object:
+    """Labels, then micro and macro averages, in per cent."""
+    from rich.table import Table
+
+    table = Table("label", *("precision", "recall", "F1", "gold", "predicted"))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for label, score in scores.labels.items():
+        table.add_row(label, *_percent(score), str(score.gold), str(score.predicted))
+    table.add_section()
+    table.add_row("micro", *_percent(scores.micro), str(scores.micro.gold), str(scores.micro.predicted))
+    table.add_row("macro", *_percent(scores.macro))
+    return table
+
+
+def _percent(score: object) -> list[str]:
+    return [f"{100 * getattr(score, name):.2f}" for name in ("precision", "recall", "f1")]

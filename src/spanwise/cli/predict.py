@@ -1,0 +1,75 @@
+"""`spanwise predict`: documents in, annotated documents out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spanwise.cli.app import app, err
+
+if TYPE_CHECKING:
+    from spanwise.document import Document
+    from spanwise.formats import Report
+
+
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(help="A model folder, or its name on the hub.")],
+    source: Annotated[str, typer.Argument(metavar="IN", help="A file in any format; - is standard input.")] = "-",
+    target: Annotated[str, typer.Argument(metavar="OUT", help="Where the documents go; - is standard output.")] = "-",
+    lines: Annotated[bool, typer.Option("--lines", help="The input is plain text, one text a line.")] = False,
+    from_: Annotated[str | None, typer.Option("--from", help="The input's format; default: detected.")] = None,
+    to: Annotated[str | None, typer.Option("--to", help="The output's format; default: by its extension.")] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="The least probability of an entity.")] = 0.0,
+    label_threshold: Annotated[
+        list[str] | None, typer.Option(help="The least probability for one label: --label-threshold PER=0.8")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with the spans marked.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
+) -> None:
+    """Mark the entities of every document.
+
+    Example: spanwise predict runs/mine in.jsonl out.jsonl
+    Example: echo "Mara Ostrow lives in Brenford." | spanwise predict runs/mine --lines
+    """
+    from rich.progress import track
+
+    from spanwise import formats, runtime
+    from spanwise.inference.extractor import Extractor
+    from spanwise.inference.thresholds import parse_thresholds
+
+    report = formats.Report()
+    runtime.set_threads(threads)
+    extractor = Extractor.from_pretrained(model)
+    thresholds = parse_thresholds(extractor.schema, threshold, label_threshold or ())
+    read = _lines(source, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
+    found = extractor.stream(read, threshold=thresholds)
+    shown = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
+    kept: list[Document] = []
+    formats.write(_kept(shown, kept) if html else shown, target, to, report=report)
+    if html:
+        from spanwise.render.html import write_html
+
+        write_html(kept, html, title=f"spanwise: {Path(source).name}", schema=extractor.schema)
+    told = f"{report.written:,} documents" + (f", {report.bad:,} bad records passed over" if report.bad else "")
+    err.print(told, markup=False)
+
+
+def _lines(source: str, report: Report) -> Iterator[Document]:
+    from spanwise.document import Document
+
+    with sys.stdin if source == "-" else Path(source).open(encoding="utf-8") as file:
+        for line in file:
+            report.read += 1
+            yield Document(line.rstrip("\r\n"))
+
+
+def _kept(documents: object, kept: list[Document]) -> Iterator[Document]:
+    for document in documents:  # type: ignore[attr-defined]
+        kept.append(document)
+        yield document

@@ -1,0 +1,20 @@
+"""Thresholds as they are typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spanwise.errors import InputError
+from spanwise.schema import Schema
+
+
+def parse_thresholds(schema: Schema, everywhere: float, per_label: Iterable[str]) -> dict[str, float]:
+    """One threshold per entity type, from a common one and `LABEL=VALUE` exceptions."""
+    thresholds = dict.fromkeys(schema.entity_names, everywhere)
+    for assignment in per_label:
+        label, _, value = assignment.rpartition("=")
+        try:
+            thresholds[label] = float(value)
+        except ValueError:
+            raise InputError(f"a label's threshold is written LABEL=0.8, not {assignment!r}.") from None
+    return thresholds
