@@ -1,0 +1,126 @@
+"""One page that stands alone: texts with their spans as nested boxes. Nothing is fetched and no script runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+from spanwise.document import Document, Entity
+from spanwise.files import replacing
+from spanwise.render.layout import Open, Text, nested_pieces
+from spanwise.render.palette import TONES, colour_indices
+from spanwise.render.style import style_sheet
+from spanwise.schema import Schema
+
+DEFAULT_TITLE = "Extracted spans"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLED_LEVELS = 8
+_CROSSING = "A span that crosses another is drawn in two parts; dotted edges and … show where it goes on."
+
+
+def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema: Schema | None = None) -> str:
+    """A page of all documents with a legend of labels and counts; the schema gives their order and descriptions.
+
+    Each box carries its entity's index (`data-entity`) inside its document's element, which is all that drawn
+    relations would need. Characters that HTML cannot hold (NUL) appear as U+FFFD.
+    """
+    texts = list(documents)
+    colours = colour_indices(texts, schema)
+    articles = [_article(number, document, colours) for number, document in enumerate(texts, start=1)]
+    crossing = any("goes-on" in article for article in articles)
+    body = "\n".join(articles) or '<p class="empty">There are no documents.</p>'
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<title>{_escaped(title)}</title>\n<style>\n{style_sheet(len(colours))}</style>\n</head>\n<body>\n"
+        f'<div class="wrap">\n<h1>{_escaped(title)}</h1>\n<p class="summary">{_summary(texts)}</p>\n'
+        f"{_legend(texts, colours, schema)}<main>\n{body}\n</main>\n"
+        f"{f'<p class=note>{_CROSSING}</p>' if crossing else ''}</div>\n</body>\n</html>\n"
+    )
+
+
+def write_html(
+    documents: Iterable[Document], path: Path | str, *, title: str = DEFAULT_TITLE, schema: Schema | None = None
+) -> None:
+    """Write the page; the file appears whole, by rename."""
+    page = to_html(documents, title=title, schema=schema)
+    with replacing(Path(path)) as draft:
+        draft.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))  # lone surrogates have no UTF-8
+
+
+def _summary(documents: Sequence[Document]) -> str:
+    entities = sum(len(document.entities) for document in documents)
+    return f"{_counted(len(documents), 'document')} · {_counts(entities, sum(len(d.relations) for d in documents))}"
+
+
+def _counts(entities: int, relations: int) -> str:
+    found = _counted(entities, "entity", "entities")
+    return f"{found} · {_counted(relations, 'relation')}" if relations else found
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _legend(documents: Sequence[Document], colours: Mapping[str, int], schema: Schema | None) -> str:
+    """The labels that occur, with their counts. Unticking one hides its boxes, by style alone."""
+    counts = Counter(entity.label for document in documents for entity in document.entities)
+    described = {kind.name: kind.description for kind in schema.entities} if schema else {}
+    chips = [
+        f'<label class="chip {_classes(index)}" title="{_escaped(described.get(label) or label)}">'
+        f'<input type="checkbox" id="show-{index}" checked>{_escaped(label)} '
+        f'<span class="count">{counts[label]:,}</span></label>'
+        for label, index in colours.items()
+        if counts[label]
+    ]
+    return '<nav class="legend" aria-label="Labels">\n' + "\n".join(chips) + "\n</nav>\n" if chips else ""
+
+
+def _classes(index: int) -> str:
+    return f"c{index}" if index < len(TONES) else f"c{index} again"
+
+
+def _article(number: int, document: Document, colours: Mapping[str, int]) -> str:
+    name = _escaped(document.id) if document.id else f"Document {number}"
+    counts = _counts(len(document.entities), len(document.relations))
+    deep, marked = _marked(document, colours)
+    return (
+        f'<article class="doc" id="doc-{number}">\n'
+        f'<header><h2>{name}</h2><span class="counts">{counts}</span></header>\n'
+        f'<div class="text" dir="auto" lang="" style="--deep:{deep}">{marked}</div>\n</article>'
+    )
+
+
+def _marked(document: Document, colours: Mapping[str, int]) -> tuple[int, str]:
+    """The number of levels and the text with a box around every piece of an entity."""
+    deep, parts = 1, []
+    for token in nested_pieces(len(document.text), document.entities):
+        if isinstance(token, Text):
+            parts.append(_escaped(document.text[token.start : token.end]))
+        elif isinstance(token, Open):
+            height = min(token.height, _STYLED_LEVELS)
+            deep = max(deep, height)
+            parts.append(_box(token, document.entities[token.entity], colours, height))
+        else:
+            parts.append("</mark>")
+    return deep, "".join(parts)
+
+
+def _box(piece: Open, entity: Entity, colours: Mapping[str, int], height: int) -> str:
+    label = _escaped(entity.label)
+    classes = _classes(colours[entity.label])
+    classes += "" if piece.begins else " came-from"
+    classes += "" if piece.ends else " goes-on"
+    raised = f' style="--up:{height}"' if height > 1 else ""
+    return (
+        f'<mark class="{classes}" data-entity="{piece.entity}" data-label="{label}" '
+        f'title="{label} · {entity.score:.2f}"{raised}>'
+    )
+
+
+def _escaped(text: str) -> str:
+    """Safe in text and in attributes; carriage returns survive the parser, which would turn them into newlines."""
+    return escape(text, quote=True).replace("\r", "&#13;").replace("\0", "\ufffd")

@@ -1,0 +1,95 @@
+"""Spans in a terminal: the text stays whole, and brackets below it carry the labels. Readable without colour."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions
+from rich.text import Text
+
+from spanwise.document import Document, Entity
+from spanwise.render.lanes import Drawing, rows, wrapped
+from spanwise.render.palette import TERMINAL_COLOURS, colour_indices
+from spanwise.schema import Schema
+
+_RIGHT_TO_LEFT = {"R", "AL", "AN"}
+
+
+def to_terminal(document: Document, schema: Schema | None = None) -> TerminalDocument:
+    """What `rich` prints for a document; colours follow the schema's order of labels."""
+    indices = colour_indices([document], schema)
+    colours = {label: TERMINAL_COLOURS[index % len(TERMINAL_COLOURS)] for label, index in indices.items()}
+    return TerminalDocument(document, colours)
+
+
+@dataclass(frozen=True)
+class TerminalDocument:
+    """A document that lays itself out for the width of the console it is printed on."""
+
+    document: Document
+    colours: Mapping[str, str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        text = _printable(self.document.text)
+        labels = [_printable(entity.label).replace("\n", " ") for entity in self.document.entities]
+        widest = max(map(cell_len, labels), default=0)
+        # Terminals reorder right-to-left text: nothing would line up. And a label needs room beside its bracket.
+        if options.max_width < 3 * widest + 3 or any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text):
+            yield from self._listed(text, labels, widest)
+        else:
+            yield from self._bracketed(text, labels, options.max_width - 1)
+
+    def _bracketed(self, text: str, labels: list[str], width: int) -> Iterator[Text]:
+        painted = self._painted(text)
+        for line in wrapped(text, width):
+            below = rows(text, line, self.document.entities, labels, width)
+            yield _unwrapped(painted[line.start : line.end])
+            yield from (self._row(row) for row in below)
+            if below and line.end < len(text):
+                yield Text("")
+
+    def _listed(self, text: str, labels: list[str], widest: int) -> Iterator[Text]:
+        yield self._painted(text)
+        for entity, label in zip(self.document.entities, labels, strict=True):
+            padding = " " * (widest - cell_len(label) + 2)
+            slice_ = text[entity.start : entity.end].replace("\n", " ")
+            yield Text.assemble("  ", (label, self._style(entity)), padding, slice_)
+
+    def _painted(self, text: str) -> Text:
+        """The text in the colours of its spans, inner ones over outer ones."""
+        painted = Text(text)
+        for entity in sorted(self.document.entities, key=lambda e: e.start - e.end):
+            painted.stylize(f"bold {self._style(entity)}", entity.start, entity.end)
+        return painted
+
+    def _row(self, row: list[Drawing]) -> Text:
+        line = Text()
+        for drawing in sorted(row, key=lambda drawing: drawing.column):
+            line.append(" " * (drawing.column - line.cell_len))
+            line.append(drawing.text, self._style(self.document.entities[drawing.entity]))
+        return _unwrapped(line)
+
+    def _style(self, entity: Entity) -> str:
+        return self.colours[entity.label]
+
+
+def _unwrapped(line: Text) -> Text:
+    line.rstrip()
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
+def _printable(text: str) -> str:
+    """The text, character by character, without those that would move the cursor or command the terminal."""
+    return "".join(map(_printed, text))
+
+
+def _printed(character: str) -> str:
+    if character in "\n\u2028\u2029\x85":
+        return "\n"
+    if character == "\t":
+        return " "
+    return "\ufffd" if unicodedata.category(character) in {"Cc", "Cs"} else character
