@@ -135,7 +135,7 @@ def _fitting_text(path: Path, standoff: _Standoff) -> str:
 
 
 def _mismatch(text: str, standoff: _Standoff) -> str:
-    """The id of the first entity whose text is not what its offsets hold; bounds beyond the text are the document's to refuse."""
+    """The id of the first entity whose text is not what its offsets hold."""
     for id, entity in standoff.entities.items():
         if standoff.texts[id] and _flat(text[entity.start : entity.end]) != _flat(standoff.texts[id]):
             return id

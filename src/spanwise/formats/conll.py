@@ -19,7 +19,8 @@ from spanwise.formats.writing import Writing, guard_bom
 MAX_SENTENCE = 1_000_000
 _TAG = re.compile(r"O|[BIESLUM]-.+")
 _NUMBERED = re.compile(r"[^\t]+\d\t")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+# Chinese and Japanese characters with their punctuation.
+_CJK = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f]")
 _DOCSTART = "-DOCSTART-"
 
 
@@ -72,16 +73,25 @@ def _survey(reading: Reading, numbered: bool) -> Layout:
         rows = list(_readable(layout, sentence))
         tags.add(tag for _, tag in rows)
         tokens += len(rows)
-        characters += sum(len(token) == 1 and _CJK.match(token) is not None for token, _ in rows)
+        characters += _characters(token for token, _ in rows)
     if reading.scheme is None:
         scheme = tags.scheme()
         reading.note(f"scheme {scheme} (detected)")
     else:
         scheme = schemes.scheme_named(reading.scheme)
-    joiner = "" if characters * 2 > tokens else " "
+    joiner = "" if numbered else _joiner(characters, tokens)
     if not joiner:
         reading.note("characters joined without spaces (detected)")
     return Layout(separator, numbered, scheme, joiner)
+
+
+def _characters(words: Iterable[str]) -> int:
+    """How many of the words are one Chinese or Japanese character."""
+    return sum(len(word) == 1 and _CJK.match(word) is not None for word in words)
+
+
+def _joiner(characters: int, words: int) -> str:
+    return "" if characters * 2 > words else " "
 
 
 def _readable(layout: Layout, sentence: list[Line]) -> Iterator[tuple[str, str]]:
@@ -123,7 +133,7 @@ def _encode(document: Document, writing: Writing, scheme: str) -> str | None:
         kind = "word or label with a tab or line end" if words else "text without words"
         writing.lose(document, f"document left out for a {kind}")
         return None
-    tell_spacing(document, _joiner(words), writing)
+    tell_spacing(document, _joiner(_characters(words), len(words)), writing)
     writing.tell_unheld(flat, id=True)
     tags = schemes.encode(on_words(flat, writing)[1], len(words), scheme)
     return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
@@ -131,10 +141,6 @@ def _encode(document: Document, writing: Writing, scheme: str) -> str | None:
 
 def _holdable(text: str, edge: str = "") -> bool:
     return not re.search("[\t\r\n]", text) and text == text.strip(edge or "\t") and not text.startswith(_DOCSTART)
-
-
-def _joiner(words: list[str]) -> str:
-    return "" if sum(len(word) == 1 and _CJK.match(word) is not None for word in words) * 2 > len(words) else " "
 
 
 def _flat(document: Document, writing: Writing) -> Document:

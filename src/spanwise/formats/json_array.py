@@ -11,6 +11,7 @@ from spanwise.errors import FormatError
 
 _CHUNK = 2**20
 _SPACE = " \t\r\n"
+_NUMBER = "+-.0123456789Ee"
 _TAIL = 12  # the longest piece that can be cut at the end of a chunk: an escaped surrogate pair
 
 
@@ -68,6 +69,8 @@ class _Text:
 def elements(stream: BinaryIO, limit: int) -> Iterator[tuple[int, Any]]:
     """Each element with the line it starts on. Broken JSON ends the reading: what follows cannot be told apart."""
     text = _Text(stream, limit)
+    if not text.peek():
+        return
     if text.peek() != "[":
         raise text.error(f"the file should be a JSON array, but starts with {text.peek()!r}")
     text.advance(text.cursor + 1)
@@ -106,6 +109,7 @@ def _element(text: _Text) -> Any:
             ) from None
         except ValueError as error:
             raise text.error(f"the JSON is broken ({error}); repair the file") from None
-        if end < len(text.buffer) or not text.grow():
+        may_go_on = end == len(text.buffer) or text.buffer[end] in _NUMBER
+        if not may_go_on or not text.grow():
             text.advance(end)
             return value

@@ -45,8 +45,8 @@ def on_words(document: Document, writing: Writing) -> tuple[Document, list[WordS
             f"(spanwise.text.words.segment; `spanwise convert` does so by itself).",
             writing.path,
         )
-    starts = {word.start: index for index, word in enumerate(document.words)}
-    ends = {word.end: index + 1 for index, word in enumerate(document.words)}
+    starts = {start: index for index, (start, _) in enumerate(document.words)}
+    ends = {end: index + 1 for index, (_, end) in enumerate(document.words)}
     off = {i for i, e in enumerate(document.entities) if e.start not in starts or e.end not in ends}
     writing.lose(document, "entity not on word borders", len(off))
     kept = without(document, off, writing)

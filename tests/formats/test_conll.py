@@ -1,0 +1,130 @@
+"""CoNLL files as they come: separators, odd Unicode, blank lines, document marks, wrong tags."""
+
+from __future__ import annotations
+
+import pytest
+
+from spanwise.errors import FormatError
+from spanwise.formats import Report, read
+
+
+@pytest.fixture
+def conll(tmp_path):
+    def parse(content: str | bytes, format="conll", **options):
+        path = tmp_path / "train.conll"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return list(read(path, format, **options))
+
+    return parse
+
+
+def marked(document):
+    return [(document.slice(e), e.label) for e in document.entities]
+
+
+def test_first_column_is_the_word_and_last_the_tag(conll):
+    (document,) = conll("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n")
+    assert document.text == "EU rejects"
+    assert marked(document) == [("EU", "ORG")]
+
+
+@pytest.mark.parametrize("blank", ["\n", "\n\n\n", "\t\n", "  \n", "\r\n"])
+def test_a_line_of_white_space_ends_a_sentence(conll, blank):
+    documents = conll(f"a\tO\n{blank}b\tB-X\n")
+    assert [d.text for d in documents] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "word", ["\u2028", "\u2029", "\u0085", "\u00a0", "a\u00a0b", "\x0b", "\x0c", "\x1c", "a b", "\u3000"]
+)
+def test_only_tab_and_line_feed_separate(conll, word):
+    (document,) = conll(f"x\tO\n{word}\tB-X\ny\tI-X\n")
+    assert document.word_texts == ["x", word, "y"]
+    assert marked(document) == [(f"{word} y", "X")]
+
+
+def test_byte_order_mark_and_carriage_returns_are_no_part_of_words(conll):
+    (document,) = conll("\ufeffAnn\tB-PER\r\nLee\tI-PER\r\n\r\n")
+    assert document.text == "Ann Lee"
+    assert marked(document) == [("Ann Lee", "PER")]
+
+
+def test_docstart_lines_are_borders_and_no_sentences(conll):
+    documents = conll("-DOCSTART- -X- O O\n\na x y O\n-DOCSTART- -X- O O\nb x y B-PER\n")
+    assert [d.text for d in documents] == ["a", "b"]
+
+
+def test_an_inside_tag_without_its_begin_starts_an_entity_and_is_told(conll):
+    report = Report()
+    (document,) = conll("a\tI-X\nb\tB-X\nc\tI-Y\n", scheme="IOB2", report=report)
+    assert marked(document) == [("a", "X"), ("b", "X"), ("c", "Y")]
+    assert report.notes == [
+        "train.conll: 2 tags out of place for IOB2; each starts or ends an entity, none was dropped"
+    ]
+
+
+def test_the_detected_scheme_is_told(conll):
+    report = Report()
+    (document,) = conll("a\tI-X\nb\tB-X\n", report=report)
+    assert marked(document) == [("a", "X"), ("b", "X")]
+    assert report.notes == ["train.conll: scheme IOB1 (detected)"]
+
+
+def test_chinese_characters_are_joined_without_spaces(conll):
+    (document,) = conll("吴 B-NAME\n重 M-NAME\n阳 E-NAME\n， O\nA O\n", report=(report := Report()))
+    assert document.text == "吴重阳，A"
+    assert document.word_texts == list("吴重阳，A")
+    assert marked(document) == [("吴重阳", "NAME")]
+    assert "train.conll: characters joined without spaces (detected)" in report.notes
+
+
+def test_a_few_chinese_characters_do_not_change_how_words_are_joined(conll):
+    documents = conll("my\tO\nname\tO\nis\tO\n\n王\tB-PER\n")
+    assert [d.text for d in documents] == ["my name is", "王"]
+
+
+def test_weibo_digits_are_taken_away(conll):
+    (document,) = conll("科0\tB-ORG.NAM\n技1\tI-ORG.NAM\n70\tO\n😀0\tO\n", "conll-weibo")
+    assert document.text == "科技7😀"
+    assert marked(document) == [("科技", "ORG.NAM")]
+
+
+def test_weibo_files_are_recognised(tmp_path):
+    path = tmp_path / "weibo.dev"
+    path.write_text("科0\tB-ORG\n技1\tI-ORG\n", encoding="utf-8")
+    assert [d.text for d in read(path)] == ["科技"]
+
+
+def test_a_weibo_token_without_digit_is_refused_with_its_line(conll):
+    with pytest.raises(FormatError, match=r"train\.conll:2: the token '技' does not end in a digit"):
+        conll("科0\tO\n技\tO\n", "conll-weibo")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a\tO\nb\n", r"train\.conll:2: 'b' is not a token and a tag"),
+        ("a\tO\n\tO\n", r"train\.conll:2: '\\tO' is not a token and a tag"),
+        ("a\tO\n\nb\tPER\n", r"train\.conll:3: the tag 'PER' is not one of IOB2"),
+        (b"a\tO\n\ncaf\xe9\tO\n", r"train\.conll:3: byte 0xe9 is not UTF-8; .*iconv"),
+        ("a\tB-X\nb\tM-X\nc\tL-X\n", r"train\.conll: the tags' prefixes B, L, M fit no one scheme"),
+    ],
+)
+def test_a_bad_line_is_named(conll, content, message):
+    with pytest.raises(FormatError, match=message):
+        conll(content)
+
+
+def test_a_bad_sentence_is_skipped_whole_and_counted(conll):
+    report = Report()
+    documents = conll(b"a\tO\n\nb\tO\ncaf\xe9\tO\n\nc\tO\nd\n\ne\tB-X\n", skip_bad=True, report=report)
+    assert [d.text for d in documents] == ["a", "e"]
+    assert (report.read, report.bad) == (2, 2)
+    assert [error.line for error in report.errors] == [4, 7]
+
+
+def test_a_sentence_without_end_is_refused_before_memory_is_full(conll, monkeypatch):
+    monkeypatch.setattr("spanwise.formats.conll.MAX_SENTENCE", 10)
+    with pytest.raises(FormatError, match="more than 10 words; end sentences with a blank line"):
+        conll("a\tO\n" * 100)
+    assert len(conll("a\tO\n" * 10)) == 1
