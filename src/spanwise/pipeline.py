@@ -106,9 +106,7 @@ class Pipeline:
             for document, group in zip(documents, groups, strict=True)
         ]
 
-    def _document(
-        self, document: Document, examples: Sequence[Example], predictions: Sequence[Prediction]
-    ) -> Document:
+    def _document(self, document: Document, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Document:
         if not examples:
             return document.with_annotations()
         document = examples[0].document

@@ -14,7 +14,6 @@ from spanwise.errors import RecipeError
 from spanwise.models.base import ModelConfig
 from spanwise.models.registry import find
 
-
 RECIPES = Path(__file__).parent / "recipes"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from spanwise.cli import benchmark, convert, corpora, demo, evaluate, init, inspect, models, predict, train  # noqa: F401
 from spanwise.cli.app import app, main
-from spanwise.cli import convert, corpora, inspect, models, train, evaluate, predict, benchmark  # noqa: F401, I001
 
 __all__ = ["app", "main"]

@@ -1,4 +1,4 @@
-"""The app that every verb registers on, and how it talks: results on standard output, everything else on standard error."""
+"""The app that every verb registers on: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def _version(show: bool) -> None:
 @app.callback()
 def _root(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     if debug:
         os.environ["SPANWISE_DEBUG"] = "1"

@@ -63,7 +63,8 @@ def _print(title: str, rows: list[Row]) -> None:
     for row in rows:
         paper = " / ".join(f"{value:.2f}" for value in row.paper) if row.paper else "–"
         cells = [
-            f"{row.mean[key]:.2f}" + (f" ± {row.std[key]:.2f}" if row.std else "") for key in ("precision", "recall", "f1")
+            f"{row.mean[key]:.2f}" + (f" ± {row.std[key]:.2f}" if row.std else "")
+            for key in ("precision", "recall", "f1")
         ]
         table.add_row(row.variant, str(row.runs), *cells, paper)
     out.print(table)

@@ -10,7 +10,9 @@ from spanwise.cli.app import app, emit_json, out
 
 
 @app.command()
-def models(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False) -> None:
+def models(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
     """List the models, what each can do and its options.
 
     Example: spanwise models --json
@@ -36,6 +38,8 @@ def models(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
     table = Table("model", "what it does", "nested", "relations", "options (default)")
     for name, model in found.items():
         options = ", ".join(f"{key} ({field.default})" for key, field in model.Config.model_fields.items())
-        table.add_row(name, model.summary, *("yes" if able else "no" for able in (model.can.nested, model.can.relations)), options)
+        table.add_row(
+            name, model.summary, *("yes" if able else "no" for able in (model.can.nested, model.can.relations)), options
+        )
     out.print(table)
     out.print("Any tagger can be bundled with a span model and the reverse: see `bundle` in a recipe.")

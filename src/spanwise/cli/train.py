@@ -12,7 +12,9 @@ from spanwise.cli.app import app, emit_json, err, out
 
 @app.command()
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A recipe file (see `spanwise init`), or the name of a shipped recipe.")],
+    recipe: Annotated[
+        Path, typer.Argument(help="A recipe file (see `spanwise init`), or the name of a shipped recipe.")
+    ],
     folder: Annotated[Path, typer.Option("--out", help="Where the model goes; an interrupted run goes on there.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.seed=2")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,

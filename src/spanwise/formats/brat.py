@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
 from spanwise.document import Document, Entity, Relation
-from spanwise.errors import FormatError
+from spanwise.errors import AnnotationError, FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, EventView, event_metadata, event_types
 from spanwise.formats.reading import MAX_RECORD, Line, Reading
@@ -110,6 +111,8 @@ def _pair(argument: str) -> tuple[str, str]:
 
 def _standoff(reading: Reading) -> _Standoff:
     standoff = _Standoff()
+    if reading.path is None or not reading.path.exists():
+        return standoff
     for line in reading.lines():
         if line.raw.strip():
             try:
@@ -119,18 +122,24 @@ def _standoff(reading: Reading) -> _Standoff:
     return standoff
 
 
-def _fitting_text(path: Path, standoff: _Standoff) -> str:
-    """The text that the offsets count: with or without its byte order mark and its carriage returns."""
+def _decoded(path: Path) -> str:
+    """The whole text, unchanged: offsets count every character of it."""
     if path.stat().st_size > MAX_RECORD:
         raise FormatError(f"the text is longer than {MAX_RECORD // 2**20} MB; split it into documents.", path)
-    text = "\n".join(Line(number, raw).decode() for number, raw in enumerate(path.read_bytes().split(b"\n"), 1))
+    try:
+        return "\n".join(Line(number, raw).decode() for number, raw in enumerate(path.read_bytes().split(b"\n"), 1))
+    except FormatError as error:
+        raise FormatError(error.reason, path, error.line) from None
+
+
+def _fitting(text: str, standoff: _Standoff) -> str:
+    """The text that the offsets count: with or without its byte order mark and its carriage returns."""
     bare = text.removeprefix(BOM)
     for candidate in (bare, bare.replace("\r\n", "\n"), text):
         if not (wrong := _mismatch(candidate, standoff)):
             return candidate
     raise FormatError(
-        f"{wrong} says {standoff.texts[wrong]!r}, but its offsets hold other text; annotate this very text, unchanged.",
-        _beside(path, ".ann"),
+        f"{wrong} says {standoff.texts[wrong]!r}, but its offsets hold other text; annotate this very text, unchanged."
     )
 
 
@@ -146,6 +155,18 @@ def _flat(text: str) -> str:
     return re.sub(r"\s", " ", text).strip()
 
 
+def _parse(text: Path, reading: Reading) -> Iterator[Document]:
+    annotations = replace(reading, path=_beside(text, ".ann"))
+    try:
+        if not text.exists():
+            raise FormatError(f"there is no {text.name} beside it; put the annotated text there.")
+        standoff = _standoff(annotations)
+        yield standoff.document(_fitting(_decoded(text), standoff), unquote(text.name.removesuffix(".txt")))
+    except (FormatError, AnnotationError) as error:
+        raise annotations.placed(error, None) from None
+    reading.report.dropped.update(standoff.ignored)
+
+
 def _read(reading: Reading) -> Iterator[Document]:
     path = reading.path
     if path is None:
@@ -153,19 +174,7 @@ def _read(reading: Reading) -> Iterator[Document]:
     found = path.iterdir() if path.is_dir() else [path]
     texts = sorted({_beside(file, ".txt") for file in found if file.suffix in {".txt", ".ann"}})
 
-    def parse(text: Path) -> Iterator[Document]:
-        ann = _beside(text, ".ann")
-        if not text.exists():
-            raise FormatError(f"there is no {text.name} beside it; put the annotated text there.", ann)
-        try:
-            standoff = _standoff(replace(reading, path=ann)) if ann.exists() else _Standoff()
-            content = _fitting_text(text, standoff)
-            yield standoff.document(content, unquote(text.name.removesuffix(".txt")))
-        except FormatError as error:
-            raise FormatError(error.reason, error.path or text, error.line) from None
-        reading.report.dropped.update(standoff.ignored)
-
-    yield from reading.documents(((None, text) for text in texts), parse)
+    yield from reading.documents(((None, text) for text in texts), partial(_parse, reading=reading))
     if bare := sum(not _beside(text, ".ann").exists() for text in texts):
         reading.note(f"{bare} texts have no .ann file; they are read without annotations")
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from typing import Any, TypeVar
 
 from spanwise.errors import FormatError
 
 T = TypeVar("T", int, str, list, dict)  # type: ignore[type-arg]  # the element types are checked one by one
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
 _NAMES: dict[type, str] = {int: "an integer", str: "a string", list: "an array", dict: "an object"}
 
 
@@ -72,8 +75,7 @@ def identifier(record: dict[str, Any], key: str) -> str:
 
 def shown(value: Any) -> str:
     """A value, short enough for a message."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return _SHORT.repr(value)
 
 
 def _check_encodable(value: str, what: str) -> None:

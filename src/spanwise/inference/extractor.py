@@ -44,13 +44,13 @@ class Extractor:
     @overload
     def __call__(self, text: Text, *, threshold: Thresholds = ...) -> Document: ...
     @overload
-    def __call__(self, text: Sequence[Text], *, threshold: Thresholds = ...) -> list[Document]: ...
+    def __call__(self, text: list[str] | list[Document], *, threshold: Thresholds = ...) -> list[Document]: ...
     @overload
     def __call__(self, *, words: Sequence[str], threshold: Thresholds = ...) -> Document: ...
 
     def __call__(
         self,
-        text: Text | Sequence[Text] | None = None,
+        text: Text | list[str] | list[Document] | None = None,
         *,
         words: Sequence[str] | None = None,
         threshold: Thresholds = 0.0,
@@ -64,10 +64,9 @@ class Extractor:
             raise InputError("give either a text (or a list of texts) or words=, the words of one text.")
         if words is not None:
             return next(self.stream([_from_words(words)], threshold=threshold))
-        if isinstance(text, Text):
+        if isinstance(text, (str, Document)):
             return next(self.stream([text], threshold=threshold))
-        assert text is not None  # noqa: S101  (for the type checker: told apart above)
-        return list(self.stream(text, threshold=threshold))
+        return list(self.stream(text or [], threshold=threshold))
 
     def stream(self, texts: Iterable[Text], *, threshold: Thresholds = 0.0) -> Iterator[Document]:
         """The documents of any number of texts, in order and in bounded memory."""
@@ -116,7 +115,12 @@ def _looks_like_hub_name(source: str) -> bool:
 
 def _download(name: str) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
 
     try:
         kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "README.md"]

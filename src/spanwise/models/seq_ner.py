@@ -87,9 +87,10 @@ def combine_tags(tags: np.ndarray, probability: np.ndarray, thresholds: np.ndarr
     begins = np.flatnonzero((tags > 0) & ~continues)
     stops = np.flatnonzero(~continues)
     ends = stops[np.searchsorted(stops, begins, side="right")] if len(begins) else begins
-    least = np.minimum.reduceat(probability.ravel(), np.stack((begins, ends), 1).ravel())[::2] if len(begins) else []
+    borders = np.stack((begins, ends), axis=1).ravel()
+    least = np.minimum.reduceat(probability.ravel(), borders)[::2] if len(begins) else np.zeros(0)
     found: list[list[ScoredSpan]] = [[] for _ in range(size)]
-    for begin, end, score in zip(begins.tolist(), ends.tolist(), np.asarray(least).tolist(), strict=True):
+    for begin, end, score in zip(begins.tolist(), ends.tolist(), least.tolist(), strict=True):
         row, start = divmod(begin, stride)
         label = int(kind[row, start])
         if score >= thresholds[label]:

@@ -90,4 +90,3 @@ class SpanNER(SpanModel):
         for (row, start, end), kind, score in rows:
             found[row].append(ScoredSpan(start, end, kind - 1, score))
         return [Prediction(tuple(spans if self.config.nested else without_overlaps(spans))) for spans in found]
-

@@ -45,4 +45,3 @@ class WordEncoder(nn.Module):
         if self.shapes is not None:
             words = words + self.shapes(batch.shapes)
         return Encoded(words * batch.word_mask.unsqueeze(-1), hidden[:, 0])  # eq. 4
-

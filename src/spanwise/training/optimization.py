@@ -20,10 +20,11 @@ def optimizer_for(model: SpanModel, options: TrainSection) -> AdamW:
             rate = options.encoder_lr if id(parameter) in encoder else options.task_lr
             decay = 0.0 if id(parameter) in still else options.weight_decay
             groups.setdefault((rate, decay), []).append(parameter)
-    return AdamW(
-        [{"params": params, "lr": rate, "peak_lr": rate, "weight_decay": decay} for (rate, decay), params in groups.items()],
-        fused=True,
-    )
+    described = [
+        {"params": parameters, "lr": rate, "peak_lr": rate, "weight_decay": decay}
+        for (rate, decay), parameters in groups.items()
+    ]
+    return AdamW(described, fused=True)
 
 
 def _without_decay(model: nn.Module) -> set[int]:

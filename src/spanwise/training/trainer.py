@@ -180,4 +180,3 @@ def _accelerator(precision: str, listener: Listener) -> Accelerator:
         mixed_precision="bf16" if precision == "bf16" else "no",
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
-

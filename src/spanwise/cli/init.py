@@ -1,0 +1,43 @@
+"""`spanwise init`: a recipe for one's own data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanwise.cli.app import app, err, out
+from spanwise.errors import InputError
+
+
+@app.command()
+def init(
+    files: Annotated[list[Path], typer.Argument(help="Labelled files; their names tell train, dev and test.")],
+    recipe: Annotated[Path, typer.Option("--out", help="The recipe to write.")] = Path("recipe.yaml"),
+    dev: Annotated[list[Path] | None, typer.Option(help="A file to choose the best model on; may be repeated.")] = None,
+    test: Annotated[list[Path] | None, typer.Option(help="A file to score the model on; may be repeated.")] = None,
+    format: Annotated[str | None, typer.Option(help="The files' format; default: detected.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a recipe that exists.")] = False,
+) -> None:
+    """Look at labelled data and write a commented recipe with a model that fits, and why.
+
+    Example: spanwise init train.jsonl dev.jsonl --out recipe.yaml
+    """
+    from spanwise import corpora, formats
+    from spanwise.files import write_text
+    from spanwise.recommendation import recommend
+
+    if recipe.exists() and not force:
+        raise InputError(f"{recipe} exists; give another --out, or --force to replace it.")
+    train, named_dev, named_test = corpora.split_by_name(files)
+    splits = {"train": train, "dev": [*named_dev, *(dev or [])], "test": [*named_test, *(test or [])]}
+    report = formats.Report()
+    with err.status("reading"):
+        corpus = corpora.from_files(splits["train"], splits["dev"], splits["test"], format=format, report=report)
+        text = recommend(corpus, splits, recipe.parent, format)
+    for note in report.notes:
+        err.print(f"note: {note}", markup=False, soft_wrap=True)
+    write_text(recipe, text)
+    out.print(text, markup=False, soft_wrap=True)
+    out.print(f"next: spanwise train {recipe} --out runs/mine", markup=False, soft_wrap=True)

@@ -1,0 +1,46 @@
+"""The demo: train on the corpus that ships, score on test, read an unseen text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise import corpora
+from spanwise.demo import unseen_text
+from spanwise.document import Document
+from spanwise.inference.evaluation import evaluate_model
+from spanwise.inference.extractor import Extractor
+from spanwise.metrics import Evaluation
+from spanwise.recipe import Recipe, find_recipe
+from spanwise.render.html import write_html
+from spanwise.training.reporting import Listener
+from spanwise.training.run import SUMMARY, train
+
+PAGE, MODEL = "demo.html", "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Showcase:
+    """What the demo has to show."""
+
+    scores: Evaluation
+    unseen: tuple[Document, ...]
+    page: Path
+    model: Path
+
+
+def run_demo(folder: Path, listener: Listener) -> Showcase:
+    """Train (or take up what an earlier demo trained), evaluate, extract, and write the page."""
+    model = folder / MODEL
+    corpus = corpora.load("demo")
+    if (model / SUMMARY).exists():
+        listener.tell(f"{model} is trained already; delete it to train again.")
+    else:
+        train(Recipe.load(find_recipe("demo")), model, listener, corpus)
+    extractor = Extractor.from_pretrained(model)
+    scores = evaluate_model(extractor, corpus.split("test"))
+    paragraphs = [text for text in unseen_text().split("\n\n") if text.strip()]
+    unseen = tuple(extractor(paragraphs))
+    page = folder / PAGE
+    write_html(unseen, page, title="An unseen text, read by spanwise", schema=extractor.schema)
+    return Showcase(scores, unseen, page, model)
