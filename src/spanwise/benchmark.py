@@ -188,6 +188,9 @@ class Row:
     std: Mapping[str, float] | None
     paper: tuple[float, float, float] | None
 
+    def cell(self, key: str) -> str:
+        return f"{self.mean[key]:.2f}" + (f" ± {self.std[key]:.2f}" if self.std else "")
+
 
 def summarize(name: str, corpus: str, results: Sequence[Mapping[str, Any]]) -> list[Row]:
     """The suite's table: one row per variant that has results."""
@@ -215,10 +218,6 @@ def markdown(rows: Sequence[Row]) -> str:
     lines = ["| model | runs | P | R | F1 | paper P / R / F1 |", "|---|---|---|---|---|---|"]
     for row in rows:
         paper = " / ".join(f"{value:.2f}" for value in row.paper) if row.paper else "–"
-        cells = [_cell(row, key) for key in ("precision", "recall", "f1")]
+        cells = [row.cell(key) for key in ("precision", "recall", "f1")]
         lines.append(f"| {row.variant} | {row.runs} | {' | '.join(cells)} | {paper} |")
     return "\n".join(lines) + "\n"
-
-
-def _cell(row: Row, key: str) -> str:
-    return f"{row.mean[key]:.2f}" + (f" ± {row.std[key]:.2f}" if row.std else "")

@@ -77,14 +77,14 @@ def choose(data: DataProfile) -> Choice:
 
 
 def recommend(corpus: Corpus, files: Mapping[str, Sequence[Path]], folder: Path, format: str | None = None) -> str:
-    """The text of a commented recipe for these files; their paths are written relative to `folder` where they can be."""
+    """The text of a commented recipe for these files, to stand in `folder`."""
     data = profile(corpus)
     choice = choose(data)
     batch = 8 if data.documents < 2000 else 16
     epochs = max(3, min(30, round(STEPS * batch / max(1, data.documents))))
     lines = [
         "# spanwise train recipe.yaml --out runs/mine",
-        f"# {data.documents:,} training documents, {data.entities:,} entities of {data.labels} types, script {data.script}.",
+        f"# {data.documents:,} training documents, {data.entities:,} entities, {data.labels} types, {data.script} script.",
         f"# Why this model: {choice.why}.",
     ]
     if data.relations:

@@ -62,9 +62,5 @@ def _print(title: str, rows: list[Row]) -> None:
     table = Table("model", "runs", "P", "R", "F1", "paper P / R / F1", title=title)
     for row in rows:
         paper = " / ".join(f"{value:.2f}" for value in row.paper) if row.paper else "–"
-        cells = [
-            f"{row.mean[key]:.2f}" + (f" ± {row.std[key]:.2f}" if row.std else "")
-            for key in ("precision", "recall", "f1")
-        ]
-        table.add_row(row.variant, str(row.runs), *cells, paper)
+        table.add_row(row.variant, str(row.runs), *(row.cell(key) for key in ("precision", "recall", "f1")), paper)
     out.print(table)

@@ -53,7 +53,7 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The spans a model asks to be given: up to `max_width` words, in training at most `negatives` that are not gold."""
+    """The spans a model asks for: up to `max_width` words, in training at most `negatives` that are not gold."""
 
     max_width: int
     negatives: int

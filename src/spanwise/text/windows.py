@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """Words [start, end) of a document. The window owns the spans whose middle lies in its core; cores never overlap."""
+    """Words [start, end) of a document. It owns the spans whose middle lies in its core; cores never overlap."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ def cut_windows(pieces: Sequence[int], limit: int, overlap: int, sentences: Sequ
             end = _border(sentences, start + (end - start) // 2, end) or end
         bounds.append((start, end))
         start = _next_start(before, start, end, overlap, sentences)
-    middles = [(right[0] + left[1]) // 2 for left, right in zip(bounds, bounds[1:], strict=False)]
+    middles = [(right[0] + left[1]) // 2 for left, right in pairwise(bounds)]
     cores = zip([0, *middles], [*middles, total], strict=True)
     return [Window(*bound, *core) for bound, core in zip(bounds, cores, strict=True)]
 
