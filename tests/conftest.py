@@ -1,43 +1,39 @@
-"""What tests share: a tiny random encoder, two invented corpora, pipelines over them, and the real data where it is."""
+"""What tests share: a tiny random encoder, two invented corpora, pipelines over them, and the real data where it is.
+
+torch is imported by the fixtures that need it, so that tests of what must do without it start quickly.
+"""
 
 from __future__ import annotations
 
 import os
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 from hypothesis import settings
 
 from spanwise import runtime
 from spanwise.corpora import DATA_VARIABLE, Corpus
 from spanwise.document import Document
-from spanwise.encoders import load_pretrained
-from spanwise.pipeline import Blueprint, Pipeline, data_facts
-from spanwise.recipe import Recipe
 from spanwise.schema import EntityType, Schema
 from spanwise.text.alignment import segmented
+
+if TYPE_CHECKING:
+    from spanwise.pipeline import Pipeline
+    from spanwise.recipe import Recipe
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 COMMON_PIECES = ("the", "of", "in", "mar", "ost", "bren", "met", "univer", "##ing", "##ed", "##er", "##ow", "##sity")
 CHINESE = "中国人在北京大学工作"
 
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ[runtime.THREADS] = "1"  # also for processes that tests start
-torch.set_num_threads(1)
+# One thread, no network: also for the processes that tests start.
+os.environ.update(
+    {runtime.THREADS: "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+)
 settings.register_profile("tests", deadline=None)  # a busy machine is no failure
 settings.load_profile("tests")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """One thread for every test, whatever a test before it or the code under test has set."""
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(1)
 
 
 def _vocabulary() -> list[str]:
@@ -49,6 +45,7 @@ def _vocabulary() -> list[str]:
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random BERT that reads 96 pieces, lower-cased; nearly every word falls into several pieces."""
+    import torch
     from transformers import BertConfig, BertModel, BertTokenizer
 
     folder = tmp_path_factory.mktemp("tiny-encoder")
@@ -129,6 +126,7 @@ def nested_corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def make_recipe(tiny_encoder: Path) -> Callable[..., Recipe]:
     """make_recipe("seq-ner", bundle={"name": "span-ner"}, train={"epochs": 2}, tagging="crf"), tiny encoder."""
+    from spanwise.recipe import Recipe
 
     def make(
         model: str,
@@ -153,6 +151,10 @@ def make_recipe(tiny_encoder: Path) -> Callable[..., Recipe]:
 @pytest.fixture(scope="session")
 def make_pipeline(make_recipe: Callable[..., Recipe], flat_corpus: Corpus) -> Callable[..., Pipeline]:
     """make_pipeline("span-ner", nested_corpus, nested=True): a random model in eval mode, always the same."""
+    import torch
+
+    from spanwise.encoders import load_pretrained
+    from spanwise.pipeline import Blueprint, Pipeline, data_facts
 
     def make(model: str, corpus: Corpus | None = None, *, seed: int = 1, **options: Any) -> Pipeline:
         corpus = corpus or flat_corpus
