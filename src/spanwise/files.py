@@ -20,6 +20,12 @@ def replacing(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def remove_drafts(folder: Path) -> None:
+    """Remove what a killed process left half-written in a folder that nobody else writes to."""
+    for draft in folder.glob(".*.part"):
+        draft.unlink()
+
+
 def write_text(path: Path, text: str) -> None:
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8")

@@ -84,7 +84,7 @@ def recommend(corpus: Corpus, files: Mapping[str, Sequence[Path]], folder: Path,
     epochs = max(3, min(30, round(STEPS * batch / max(1, data.documents))))
     lines = [
         "# spanwise train recipe.yaml --out runs/mine",
-        f"# {data.documents:,} training documents, {data.entities:,} entities, {data.labels} types, {data.script} script.",
+        f"# {data.documents:,} documents, {data.entities:,} entities, {data.labels} types, {data.script} script.",
         f"# Why this model: {choice.why}.",
     ]
     if data.relations:

@@ -11,6 +11,8 @@ from importlib.metadata import version
 
 import numpy as np
 
+from spanwise.errors import InputError
+
 THREADS = "SPANWISE_THREADS"
 
 
@@ -23,10 +25,19 @@ def set_threads(count: int | None = None) -> int:
     """Let torch use this many threads: the argument, else SPANWISE_THREADS, else all cores there are."""
     import torch
 
-    chosen = count or int(os.environ.get(THREADS, 0)) or cores()
+    chosen = count or _threads_asked_for() or cores()
     torch.set_num_threads(chosen)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     return chosen
+
+
+def _threads_asked_for() -> int | None:
+    value = os.environ.get(THREADS)
+    if value is None:
+        return None
+    if not value.isdecimal() or not int(value):
+        raise InputError(f"the environment variable {THREADS} is a number of threads, at least 1, not {value!r}.")
+    return int(value)
 
 
 def is_main_process() -> bool:

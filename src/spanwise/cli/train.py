@@ -35,8 +35,10 @@ def train(
     runtime.set_threads(threads)
     with LiveDisplay(err) as display:
         summary = run(loaded, folder, display)
+    if not runtime.is_main_process():
+        return
     if as_json:
         emit_json({"folder": str(folder), **asdict(summary)})
-    elif runtime.is_main_process():
+    else:
         score = "" if summary.dev_f1 is None else f", dev F1 {100 * summary.dev_f1:.2f} (epoch {summary.best_epoch})"
         out.print(f"trained {folder} in {summary.seconds:.0f} s{score}", markup=False, soft_wrap=True)

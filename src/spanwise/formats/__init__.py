@@ -127,6 +127,10 @@ def _named(name: str) -> Format:
 def _check_readable(path: Path) -> None:
     if not path.exists():
         raise FormatError("no such file or folder; check the path.", path)
+    if not path.is_file() and not path.is_dir():
+        raise FormatError(
+            "a pipe or device is read only once, but a file twice; save it, or send JSON lines to '-'.", path
+        )
 
 
 def _counted(documents: Iterator[Document], reading: Reading) -> Iterator[Document]:

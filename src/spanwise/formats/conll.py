@@ -13,7 +13,7 @@ from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.reading import Line, Reading
-from spanwise.formats.tokens import on_words, tell_spacing
+from spanwise.formats.tokens import on_words, tell_spacing, word_spans
 from spanwise.formats.writing import Writing, guard_bom
 
 MAX_SENTENCE = 1_000_000
@@ -21,7 +21,9 @@ _TAG = re.compile(r"O|[BIESLUM]-.+")
 _NUMBERED = re.compile(r"[^\t]+\d\t")
 # Chinese and Japanese characters with their punctuation.
 _CJK = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f]")
-_DOCSTART = "-DOCSTART-"
+_DOCSTART = re.compile(r"-DOCSTART-([ \t]|$)")
+_DOCSTART_LINE = re.compile(_DOCSTART.pattern.encode())
+_BREAKS = re.compile(r"[\t\r\n]")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Layout:
 def _sentences(reading: Reading) -> Iterator[tuple[int, list[Line]]]:
     sentence: list[Line] = []
     for line in reading.lines():
-        if line.raw.strip() and not line.raw.startswith(_DOCSTART.encode()):
+        if line.raw.strip() and not _DOCSTART_LINE.match(line.raw):
             if len(sentence) <= MAX_SENTENCE:
                 sentence.append(line)
         elif sentence:
@@ -68,7 +70,7 @@ def _survey(reading: Reading, numbered: bool) -> Layout:
     """Look through the file once: the separator, the scheme, and whether its tokens are Chinese characters."""
     separator, tags, tokens, characters = "", schemes.Survey(), 0, 0
     for _, sentence in _sentences(reading):
-        separator = separator or ("\t" if b"\t" in sentence[0].raw else " ")
+        separator = separator or ("\t" if any(b"\t" in line.raw for line in sentence) else " ")
         layout = Layout(separator, numbered)
         rows = list(_readable(layout, sentence))
         tags.add(tag for _, tag in rows)
@@ -114,7 +116,10 @@ def _read(reading: Reading, numbered: bool) -> Iterator[Document]:
         if len(sentence) > MAX_SENTENCE:
             raise FormatError(f"the sentence has more than {MAX_SENTENCE:,} words; end sentences with a blank line.")
         rows = [layout.columns(line) for line in sentence]
-        spans, repairs = schemes.decode([tag for _, tag in rows], layout.scheme)
+        try:
+            spans, repairs = schemes.decode([tag for _, tag in rows], layout.scheme)
+        except schemes.TagError as error:
+            raise FormatError(error.reason, line=sentence[error.index].number) from None
         yield Document.from_words([token for token, _ in rows], spans, joiner=layout.joiner)
         repaired += repairs
 
@@ -126,21 +131,26 @@ def _read(reading: Reading, numbered: bool) -> Iterator[Document]:
 
 
 def _encode(document: Document, writing: Writing, scheme: str) -> str | None:
-    kept, _ = on_words(document, writing)
-    flat = _flat(kept, writing)
+    flat = _flat(on_words(document, writing), writing)
     words = flat.word_texts
-    if not words or not all(map(_holdable, words)) or not all(_holdable(e.label, " ") for e in flat.entities):
+    if not words or not _holdable(flat):
         kind = "word or label with a tab or line end" if words else "text without words"
         writing.lose(document, f"document left out for a {kind}")
         return None
     tell_spacing(document, _joiner(_characters(words), len(words)), writing)
     writing.tell_unheld(flat, id=True)
-    tags = schemes.encode(on_words(flat, writing)[1], len(words), scheme)
+    tags = schemes.encode(word_spans(flat), len(words), scheme)
     return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
 
 
-def _holdable(text: str, edge: str = "") -> bool:
-    return not re.search("[\t\r\n]", text) and text == text.strip(edge or "\t") and not text.startswith(_DOCSTART)
+def _holdable(document: Document) -> bool:
+    """Words and labels that keep to their cell, and no word that would be taken for the mark of a document."""
+    labels = [entity.label for entity in document.entities]
+    return (
+        not any(_BREAKS.search(text) for text in (*document.word_texts, *labels))
+        and not any(_DOCSTART.match(word) for word in document.word_texts)
+        and all(label == label.strip(" ") for label in labels)
+    )
 
 
 def _flat(document: Document, writing: Writing) -> Document:
@@ -174,7 +184,7 @@ def _write(documents: Iterable[Document], writing: Writing) -> None:
 
 
 def _rows(probe: Probe) -> list[str]:
-    return [line for line in probe.lines if line.strip() and not line.startswith(_DOCSTART)][:1000]
+    return [line for line in probe.lines if line.strip() and not _DOCSTART.match(line)][:1000]
 
 
 def _matches(probe: Probe) -> bool:

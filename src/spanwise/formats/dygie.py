@@ -15,7 +15,7 @@ from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, EventView, event_metadata, without_links_to_triggers
 from spanwise.formats.fields import arrays, checked, identifier, row, shown, strings
 from spanwise.formats.reading import Reading
-from spanwise.formats.tokens import WordSpan, on_words, tell_spacing, without
+from spanwise.formats.tokens import WordSpan, on_words, tell_spacing, without, word_spans
 from spanwise.formats.writing import Writing, dumps
 
 _KEYS = frozenset({"doc_key", "sentences", "ner", "relations", "events", "clusters"})
@@ -145,20 +145,12 @@ def _encode(group: list[Document], key: str, writing: Writing) -> str:
     record: dict[str, Any] = {"doc_key": key, "sentences": [], "ner": [], "relations": [], "events": []}
     offset = 0
     for document in group:
-        kept, spans = _holdable(document, writing)
+        kept = _holdable(document, writing)
         tell_spacing(document, " ", writing)
         writing.tell_unheld(kept, metadata=_METADATA)
-        places = [(offset + span.first, offset + span.last - 1) for span in spans]
-        view = EventView.of(kept)
         record["sentences"].append(kept.word_texts)
-        record["ner"].append([[*places[i], spans[i].label] for i in view.mentions])
-        record["relations"].append([[*places[r.head], *places[r.tail], r.label] for r in view.relations])
-        record["events"].append(
-            [
-                [[places[t][0], spans[t].label], *([*places[r.tail], r.label] for r in view.arguments.get(t, ()))]
-                for t in view.triggers
-            ]
-        )
+        for layer, annotations in _layers(kept, offset).items():
+            record[layer].append(annotations)
         offset += len(kept.words)
     if not any(record["events"]):
         del record["events"]
@@ -170,23 +162,39 @@ def _encode(group: list[Document], key: str, writing: Writing) -> str:
     return dumps(record, group[0]) + "\n"
 
 
+def _layers(document: Document, offset: int) -> dict[str, list[Any]]:
+    """The annotations of one sentence, its tokens counted from the document's start."""
+    view, spans = EventView.of(document), word_spans(document)
+    places = [(offset + span.first, offset + span.last - 1) for span in spans]
+    return {
+        "ner": [[*places[i], spans[i].label] for i in view.mentions],
+        "relations": [[*places[r.head], *places[r.tail], r.label] for r in view.relations],
+        "events": [
+            [[places[t][0], spans[t].label], *([*places[r.tail], r.label] for r in view.arguments.get(t, ()))]
+            for t in view.triggers
+        ],
+    }
+
+
 def _within(clusters: Any, tokens: int) -> bool:
     return all(0 <= start <= end < tokens for cluster in clusters for start, end in cluster)
 
 
-def _holdable(document: Document, writing: Writing) -> tuple[Document, list[WordSpan]]:
+def _holdable(document: Document, writing: Writing) -> Document:
     """What the format can say: triggers of one word, and relations between spans that belong to one mention."""
-    kept, spans = on_words(document, writing)
-    wide = {t for t in EventView.of(kept).triggers if spans[t].last - spans[t].first > 1}
+    kept = on_words(document, writing)
+    wide = {t for t, span in enumerate(word_spans(kept)) if span.last - span.first > 1}
+    wide &= set(EventView.of(kept).triggers)
     writing.lose(document, "event trigger of several words", len(wide))
     kept = without_links_to_triggers(without(kept, wide, writing), writing)
+    view = EventView.of(kept)
     first: dict[tuple[int, int], int] = {}
-    for index in EventView.of(kept).mentions:
+    for index in view.mentions:
         first.setdefault((kept.entities[index].start, kept.entities[index].end), index)
-    reachable = {*first.values(), *EventView.of(kept).triggers}
+    reachable = {*first.values(), *view.triggers}
     relations = [r for r in kept.relations if r.head in reachable and r.tail in reachable]
     writing.lose(document, "relation of an entity that shares its span", len(kept.relations) - len(relations))
-    return on_words(kept.with_annotations(kept.entities, relations), writing)
+    return kept.with_annotations(kept.entities, relations)
 
 
 def _lines(documents: Iterable[Document], writing: Writing) -> Iterator[bytes]:

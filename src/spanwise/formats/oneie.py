@@ -9,10 +9,10 @@ from typing import Any
 from spanwise.document import Document, Relation
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.events import UNTYPED, EventView, event_metadata, without_links_to_triggers
+from spanwise.formats.events import EVENT_TYPES, UNTYPED, EventView, event_metadata, without_links_to_triggers
 from spanwise.formats.fields import get, identifier, objects, shown, strings
 from spanwise.formats.reading import Reading
-from spanwise.formats.tokens import WordSpan, build, on_words
+from spanwise.formats.tokens import WordSpan, build, on_words, word_spans
 from spanwise.formats.writing import Writing, dumps
 
 # `pieces` and `token_lens` are an encoder's own pieces, made again when a model needs them.
@@ -86,43 +86,54 @@ def _read(reading: Reading) -> Iterator[Document]:
 
 
 def _encode(document: Document, writing: Writing) -> str:
-    kept, spans = on_words(document, writing)
-    kept = without_links_to_triggers(kept, writing)
-    writing.tell_unheld(kept, metadata=("doc_id", "event_types"))
-    view, words = EventView.of(kept), kept.word_texts
-
-    def place(index: int) -> dict[str, Any]:
-        span = spans[index]
-        return {"start": span.first, "end": span.last, "text": " ".join(words[span.first : span.last])}
-
-    def argument(index: int, role: str) -> dict[str, Any]:
-        return {"entity_id": f"{kept.id}-E{index}", "role": role, "text": place(index)["text"]}
-
+    kept = without_links_to_triggers(on_words(document, writing), writing)
+    spans = word_spans(kept)
+    writing.tell_unheld(kept, metadata=("doc_id", EVENT_TYPES))
+    view, mentions = EventView.of(kept), _Mentions(kept, spans)
+    relations, events = enumerate(view.relations), enumerate(view.triggers)
     record: dict[str, Any] = {
         "doc_id": kept.metadata.get("doc_id", ""),
         "wnd_id": kept.id,
         "sentence": kept.text,
-        "tokens": words,
-        "entity_mentions": [{"id": f"{kept.id}-E{i}", **place(i), **_type(spans[i].label)} for i in view.mentions],
+        "tokens": mentions.words,
+        "entity_mentions": [
+            {"id": mentions.name(i), **mentions.place(i), **_type(spans[i].label)} for i in view.mentions
+        ],
         "relation_mentions": [
-            {
-                "id": f"{kept.id}-R{number}",
-                "relation_type": relation.label,
-                "arguments": [argument(relation.head, "Arg-1"), argument(relation.tail, "Arg-2")],
-            }
-            for number, relation in enumerate(view.relations)
+            {"id": f"{kept.id}-R{number}", "relation_type": r.label, "arguments": mentions.pair(r)}
+            for number, r in relations
         ],
         "event_mentions": [
             {
                 "id": f"{kept.id}-EV{number}",
                 "event_type": spans[trigger].label,
-                "trigger": place(trigger),
-                "arguments": [argument(r.tail, r.label) for r in view.arguments.get(trigger, ())],
+                "trigger": mentions.place(trigger),
+                "arguments": [mentions.argument(r.tail, r.label) for r in view.arguments.get(trigger, ())],
             }
-            for number, trigger in enumerate(view.triggers)
+            for number, trigger in events
         ],
     }
     return dumps(record, document) + "\n"
+
+
+class _Mentions:
+    """A document's entities as the format names and places them."""
+
+    def __init__(self, document: Document, spans: list[WordSpan]) -> None:
+        self.words, self._id, self._spans = document.word_texts, document.id, spans
+
+    def name(self, index: int) -> str:
+        return f"{self._id}-E{index}"
+
+    def place(self, index: int) -> dict[str, Any]:
+        first, last, _ = self._spans[index]
+        return {"start": first, "end": last, "text": " ".join(self.words[first:last])}
+
+    def argument(self, index: int, role: str) -> dict[str, Any]:
+        return {"entity_id": self.name(index), "role": role, "text": self.place(index)["text"]}
+
+    def pair(self, relation: Relation) -> list[dict[str, Any]]:
+        return [self.argument(relation.head, "Arg-1"), self.argument(relation.tail, "Arg-2")]
 
 
 def _type(label: str) -> dict[str, str]:

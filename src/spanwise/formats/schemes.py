@@ -18,6 +18,14 @@ SCHEMES = tuple(_LETTERS)
 _ALIASES = {"BIO": "IOB2", "IOBES": "BIOES", "BIOLU": "BILOU"}
 
 
+class TagError(FormatError):
+    """A tag that its scheme does not know, and its place in the sentence."""
+
+    def __init__(self, reason: str, index: int) -> None:
+        super().__init__(reason)
+        self.index = index
+
+
 def scheme_named(name: str) -> str:
     """The scheme of this name, in any case and by its usual other names."""
     scheme = _ALIASES.get(name.upper(), name.upper())
@@ -47,7 +55,7 @@ def decode(tags: Sequence[str], scheme: str) -> tuple[list[WordSpan], int]:
     spans: list[WordSpan] = []
     repairs, start, current = 0, -1, ""
     for index, tag in enumerate([*tags, "O"]):
-        letter, label = _split(tag, scheme)
+        letter, label = _split(tag, scheme, index)
         goes_on = start >= 0 and letter in {"I", "E"} and label == current
         if start >= 0 and not goes_on:
             spans.append(WordSpan(start, index, current))
@@ -64,16 +72,15 @@ def decode(tags: Sequence[str], scheme: str) -> tuple[list[WordSpan], int]:
     return spans, repairs
 
 
-def _split(tag: str, scheme: str) -> tuple[str, str]:
+def _split(tag: str, scheme: str, index: int) -> tuple[str, str]:
     """A tag's letter, as BIOES would write it, and its label."""
     if tag == "O":
         return "O", ""
     letter, dash, label = tag.partition("-")
     if letter not in _READ[scheme] or not dash or not label:
         known = ", ".join(f"{letter}-TYPE" for letter in _READ[scheme])
-        raise FormatError(
-            f"the tag {tag!r} is not one of {scheme} ({known}, O); correct it, or name the file's scheme."
-        )
+        reason = f"the tag {tag!r} is not one of {scheme} ({known}, O); correct it, or name the file's scheme."
+        raise TagError(reason, index)
     return _READ[scheme][letter], label
 
 

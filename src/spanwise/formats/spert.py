@@ -10,7 +10,7 @@ from spanwise.document import Document, Relation
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import get, identifier, objects, strings
 from spanwise.formats.reading import Reading
-from spanwise.formats.tokens import on_words, tell_spacing
+from spanwise.formats.tokens import on_words, tell_spacing, word_spans
 from spanwise.formats.writing import Writing, dumps
 
 _KEYS = frozenset({"tokens", "entities", "relations", "orig_id"})
@@ -36,12 +36,12 @@ def _read(reading: Reading) -> Iterator[Document]:
 
 
 def _encode(document: Document, writing: Writing) -> str:
-    kept, spans = on_words(document, writing)
+    kept = on_words(document, writing)
     tell_spacing(document, " ", writing)
     writing.tell_unheld(kept)
     record: dict[str, Any] = {
         "tokens": kept.word_texts,
-        "entities": [{"type": span.label, "start": span.first, "end": span.last} for span in spans],
+        "entities": [{"type": span.label, "start": span.first, "end": span.last} for span in word_spans(kept)],
         "relations": [{"type": r.label, "head": r.head, "tail": r.tail} for r in kept.relations],
     }
     if kept.id:

@@ -30,27 +30,39 @@ def build(
 ) -> Document:
     """A document over the text that its words were taken from; joined by spaces if they are not found in it."""
     document = Document.from_words(words, spans, relations, id=id, metadata=metadata)
-    offsets = locate(words, text)
+    offsets = None if text == document.text else locate(words, text)
     if offsets is None:
         return document
     entities = tuple(Entity(offsets[first].start, offsets[last - 1].end, label) for first, last, label in spans)
     return replace(document, text=text, words=offsets, entities=entities)
 
 
-def on_words(document: Document, writing: Writing) -> tuple[Document, list[WordSpan]]:
-    """The document with the entities that stand on word borders, and these as stretches of words."""
+def on_words(document: Document, writing: Writing) -> Document:
+    """The document with those of its entities that stand on word borders."""
     if not document.words and document.text.strip():
         raise LossyError(
             f"{named(document)} has no words, which this format needs; segment it first "
             f"(spanwise.text.words.segment; `spanwise convert` does so by itself).",
             writing.path,
         )
-    starts = {start: index for index, (start, _) in enumerate(document.words)}
-    ends = {end: index + 1 for index, (_, end) in enumerate(document.words)}
+    writing.lose(document, "text outside of the words", _uncovered(document))
+    starts, ends = _borders(document)
     off = {i for i, e in enumerate(document.entities) if e.start not in starts or e.end not in ends}
     writing.lose(document, "entity not on word borders", len(off))
-    kept = without(document, off, writing)
-    return kept, [WordSpan(starts[e.start], ends[e.end], e.label) for e in kept.entities]
+    return without(document, off, writing)
+
+
+def word_spans(document: Document) -> list[WordSpan]:
+    """The entities, all of which stand on word borders, as stretches of words."""
+    starts, ends = _borders(document)
+    return [WordSpan(starts[e.start], ends[e.end], e.label) for e in document.entities]
+
+
+def _borders(document: Document) -> tuple[dict[int, int], dict[int, int]]:
+    """The index of the word that starts at a character, and of the one after the word that ends there."""
+    starts = {start: index for index, (start, _) in enumerate(document.words)}
+    ends = {end: index + 1 for index, (_, end) in enumerate(document.words)}
+    return starts, ends
 
 
 def without(document: Document, dropped: set[int], writing: Writing) -> Document:
@@ -66,6 +78,13 @@ def without(document: Document, dropped: set[int], writing: Writing) -> Document
     )
     writing.lose(document, "relation of a dropped entity", len(document.relations) - len(relations))
     return document.with_annotations((document.entities[index] for index in kept), relations)
+
+
+def _uncovered(document: Document) -> int:
+    """How many stretches of the text, more than space, belong to no word."""
+    borders = [0, *(border for word in document.words for border in word), len(document.text)]
+    gaps = zip(borders[::2], borders[1::2], strict=True)
+    return sum(bool(document.text[start:end].strip()) for start, end in gaps)
 
 
 def tell_spacing(document: Document, joiner: str, writing: Writing) -> None:

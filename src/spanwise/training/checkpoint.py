@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -25,6 +26,7 @@ class Progress:
     epoch: int = 0  # the epoch to go on with
     batch: int = 0  # the batches of that epoch that are done
     step: int = 0  # optimiser steps done
+    losses: Mapping[str, float] = field(default_factory=dict)  # summed over the batches of that epoch
     best_f1: float = -1.0
     best_epoch: int = 0
     seconds: float = 0.0

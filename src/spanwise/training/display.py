@@ -7,6 +7,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from spanwise.runtime import is_main_process
 from spanwise.training.reporting import EpochReport, StepReport, TrainingPlan
 
 SMOOTHING = 0.95
@@ -33,12 +34,13 @@ class LiveDisplay:
         self.epochs = 0
 
     def __enter__(self) -> Self:
-        if self.console.is_terminal:
+        if self.console.is_terminal and is_main_process():
             self.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+        if self.progress.live.is_started:
+            self.progress.stop()
 
     def tell(self, sentence: str) -> None:
         self.console.print(f"note: {sentence}", markup=False, soft_wrap=True)

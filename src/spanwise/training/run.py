@@ -11,7 +11,7 @@ from typing import Any
 from spanwise import runtime
 from spanwise.corpora import Corpus
 from spanwise.errors import RecipeError
-from spanwise.files import write_text
+from spanwise.files import remove_drafts, write_text
 from spanwise.pretrained import CARD
 from spanwise.recipe import Recipe
 from spanwise.training.checkpoint import Progress
@@ -40,18 +40,20 @@ class RunSummary:
 
 def train(recipe: Recipe, folder: Path, listener: Listener | None = None, corpus: Corpus | None = None) -> RunSummary:
     """Train into a folder, or go on where an interrupted run of the same recipe stopped."""
-    listener = listener or Silent()
+    listener = listener if listener and runtime.is_main_process() else Silent()
     _check_folder(recipe, folder)
     prepared = prepare(recipe, corpus)
     for sentence in prepared.told:
         listener.tell(sentence)
     folder.mkdir(parents=True, exist_ok=True)
-    if recipe.train.tensorboard:
+    if recipe.train.tensorboard and runtime.is_main_process():
         listener = Listeners(listener, TensorBoard(folder))
     trainer = Trainer(prepared, folder, listener)
     if trainer.accelerator.is_main_process:
+        remove_drafts(folder)
         write_text(folder / RECIPE, recipe.dump())
-        write_text(folder / ENVIRONMENT, json.dumps(runtime.describe(), indent=2) + "\n")
+        environment = {**runtime.describe(), "processes": trainer.accelerator.num_processes}
+        write_text(folder / ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
     summary = RunSummary.of(trainer.train())
     if trainer.accelerator.is_main_process:
         write_text(folder / CARD, model_card(prepared, summary))

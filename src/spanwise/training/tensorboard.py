@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from spanwise.errors import RecipeError
@@ -18,10 +19,11 @@ class TensorBoard(Silent):
             raise RecipeError(
                 "train.tensorboard needs TensorBoard; run `pip install 'spanwise[tensorboard]'` or set it to false."
             ) from None
-        self.writer = SummaryWriter(str(folder / "tensorboard"))
+        self.open = partial(SummaryWriter, str(folder / "tensorboard"))
         self.step_number = 0
 
     def start(self, plan: TrainingPlan) -> None:
+        self.writer = self.open(purge_step=plan.done + 1)  # not before: the folder is checked first
         self.step_number = plan.done
 
     def step(self, report: StepReport) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,12 +13,18 @@ from pathlib import Path
 import numpy as np
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.state import AcceleratorState
+from accelerate.utils import convert_to_fp32
+from torch import nn
 
 from spanwise import pretrained, runtime
 from spanwise.batching import training_batches
 from spanwise.document import Document
+from spanwise.errors import RecipeError
 from spanwise.files import write_text
 from spanwise.metrics import Score, score_entities
+from spanwise.models.base import Loss, SpanModel
+from spanwise.nn.batch import Batch
 from spanwise.text.examples import Example
 from spanwise.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from spanwise.training.optimization import optimizer_for, set_learning_rate
@@ -27,6 +33,19 @@ from spanwise.training.reporting import EpochReport, Listener, StepReport, Train
 
 CHECKPOINT = "checkpoint.safetensors"
 METRICS = "metrics.jsonl"
+
+
+class Objective(nn.Module):
+    """Model and loss as one module: DDP must see every parameter that a loss uses, such as a CRF's transitions."""
+
+    def __init__(self, model: SpanModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch) -> Loss:
+        scores = convert_to_fp32(self.model(batch))
+        with torch.autocast(batch.pieces.device.type, enabled=False):
+            return self.model.loss(scores, batch)
 
 
 class Trainer:
@@ -41,7 +60,8 @@ class Trainer:
         self.examples = self._training_examples(prepared.corpus.splits["train"])
         self.dev = prepared.corpus.splits.get("dev", ())
         self.optimizer = optimizer_for(self.pipeline.model, self.options)
-        self.model, self.prepared_optimizer = self.accelerator.prepare(self.pipeline.model, self.optimizer)
+        objective = Objective(self.pipeline.model)
+        self.objective, self.prepared_optimizer = self.accelerator.prepare(objective, self.optimizer)
         self.progress = self._resumed()
 
     def _training_examples(self, documents: Sequence[Document]) -> list[Example]:
@@ -90,12 +110,10 @@ class Trainer:
         return training_batches(self.examples, self.options.batch_size, rng)
 
     def _train_epoch(self, epoch: int, total_steps: int) -> Mapping[str, float]:
-        """Train on every batch once; gives the mean of each loss term over the batches of this session."""
+        """Train on every batch once; gives the mean of each loss term over the epoch."""
         batches = self._batches(epoch)
-        sums: Counter[str] = Counter()
-        self.model.train()
-        first = self.progress.batch
-        for index in range(first, len(batches)):
+        self.objective.train()
+        for index in range(self.progress.batch, len(batches)):
             began = time.perf_counter()
             closes = (index + 1) % self.options.accumulate == 0 or index + 1 == len(batches)
             report = self._step(epoch, index, batches[index], closes, total_steps)
@@ -105,13 +123,13 @@ class Trainer:
                 batch=index + 1,
                 step=self.progress.step + closes,
                 seconds=self.progress.seconds + seconds,
+                losses=_sum(self.progress.losses, {"loss": report.loss, **report.terms}),
             )
-            sums.update({"loss": report.loss, **report.terms})
             self.listener.step(replace(report, seconds=seconds))
             every = self.options.checkpoint_steps
             if closes and every and self.progress.step % every == 0:
                 self._checkpoint()
-        return {name: value / (len(batches) - first) for name, value in sums.items()}
+        return {name: value / len(batches) for name, value in self.progress.losses.items()}
 
     def _step(self, epoch: int, index: int, batch: list[int], closes: bool, total_steps: int) -> StepReport:
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
@@ -119,16 +137,18 @@ class Trainer:
         share = batch[rank::world] or [batch[rank % len(batch)]]  # every process has a part of the same batch
         tensors = self.pipeline.collate([self.examples[i] for i in share], rng=rng).to(self.accelerator.device)
         set_learning_rate(self.optimizer, self.progress.step, total_steps, self.options.warmup)
-        with self.accelerator.no_sync(self.model) if not closes else nullcontext():
-            scores = self.model(tensors)
-            loss = self.pipeline.model.loss(scores, tensors)
+        with self.accelerator.no_sync(self.objective) if not closes else nullcontext():
+            loss = self.objective(tensors)
             self.accelerator.backward(loss.total / self.options.accumulate)
+        total = float(loss.total.detach())
+        if not math.isfinite(total):
+            raise RecipeError(f"the loss became {total} in epoch {epoch + 1}; lower train.encoder_lr and train.task_lr.")
         if closes:
-            self.accelerator.clip_grad_norm_(self.model.parameters(), self.options.clip)
+            self.accelerator.clip_grad_norm_(self.objective.parameters(), self.options.clip)
             self.prepared_optimizer.step()
             self.prepared_optimizer.zero_grad()
         terms = {name: float(term.detach()) for name, term in loss.terms.items()}
-        return StepReport(epoch, index, float(loss.total.detach()), terms, int(tensors.piece_mask.sum()) * world)
+        return StepReport(epoch, index, total, terms, int(tensors.piece_mask.sum()) * world)
 
     def _close_epoch(self, epoch: int, losses: Mapping[str, float]) -> None:
         score = self._score_dev() if self.dev else None
@@ -139,6 +159,7 @@ class Trainer:
             self.progress,
             epoch=epoch + 1,
             batch=0,
+            losses={},
             best_f1=score.f1 if best and score else self.progress.best_f1,
             best_epoch=epoch + 1 if best else self.progress.best_epoch,
         )
@@ -176,7 +197,12 @@ def _accelerator(precision: str, listener: Listener) -> Accelerator:
     if precision == "bf16" and not runtime.bf16_works():
         listener.tell("bf16 does not run on this machine; training in fp32.")
         precision = "fp32"
+    AcceleratorState._reset_state()  # the precision of an earlier run in this process would be kept
     return Accelerator(
         mixed_precision="bf16" if precision == "bf16" else "no",
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
+
+
+def _sum(sums: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:
+    return {name: sums.get(name, 0.0) + value for name, value in more.items()}
