@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -215,3 +216,9 @@ def test_fields_without_a_place_in_a_document_are_counted(tmp_path):
     report = Report()
     list(read(path, report=report))
     assert report.dropped == {"field 'entites'": 1}
+
+
+def test_a_pipe_is_refused_instead_of_losing_its_beginning(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FormatError, match="a pipe or device is read only once"):
+        read(tmp_path / "pipe")

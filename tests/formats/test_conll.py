@@ -54,6 +54,10 @@ def test_docstart_lines_are_borders_and_no_sentences(conll):
     assert [d.text for d in documents] == ["a", "b"]
 
 
+def test_a_word_that_only_begins_like_docstart_is_a_word(conll):
+    assert [d.text for d in conll("-DOCSTART-ed\tO\nb\tB-X\n")] == ["-DOCSTART-ed b"]
+
+
 def test_an_inside_tag_without_its_begin_starts_an_entity_and_is_told(conll):
     report = Report()
     (document,) = conll("a\tI-X\nb\tB-X\nc\tI-Y\n", scheme="IOB2", report=report)
@@ -105,7 +109,7 @@ def test_a_weibo_token_without_digit_is_refused_with_its_line(conll):
     [
         ("a\tO\nb\n", r"train\.conll:2: 'b' is not a token and a tag"),
         ("a\tO\n\tO\n", r"train\.conll:2: '\\tO' is not a token and a tag"),
-        ("a\tO\n\nb\tPER\n", r"train\.conll:3: the tag 'PER' is not one of IOB2"),
+        ("a\tO\n\nb\tO\nc\tPER\n", r"train\.conll:4: the tag 'PER' is not one of IOB2"),
         (b"a\tO\n\ncaf\xe9\tO\n", r"train\.conll:3: byte 0xe9 is not UTF-8; .*iconv"),
         ("a\tB-X\nb\tM-X\nc\tL-X\n", r"train\.conll: the tags' prefixes B, L, M fit no one scheme"),
     ],

@@ -32,6 +32,7 @@ TOKEN_FORMATS = sorted(name for name, format in FORMATS.items() if format.needs_
         (Document.from_words(["-DOCSTART-"], id="t"), "conll", "1 x document left out for a word or label"),
         (Document("", id="t"), "conll", "1 x document left out for a text without words"),
         *((HALF_WORD, format, "1 x entity not on word borders") for format in TOKEN_FORMATS),
+        *((Document("Hi, Ann", ((0, 2), (4, 7)), id="w"), f, "1 x text outside of the words") for f in TOKEN_FORMATS),
         (TRIGGER_LINK, "oneie", "1 x relation to an event trigger"),
         (TRIGGER_LINK, "dygie", "1 x event trigger of several words"),
         (

@@ -23,7 +23,7 @@ from spanwise.document import Document
 from spanwise.formats import read, write
 from spanwise.formats.schemes import SCHEMES
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=50, deadline=None)
 
 
 @few

@@ -156,14 +156,14 @@ def _flat(text: str) -> str:
 
 
 def _parse(text: Path, reading: Reading) -> Iterator[Document]:
-    annotations = replace(reading, path=_beside(text, ".ann"))
+    beside = replace(reading, path=_beside(text, ".ann"))
     try:
         if not text.exists():
             raise FormatError(f"there is no {text.name} beside it; put the annotated text there.")
-        standoff = _standoff(annotations)
+        standoff = _standoff(beside)
         yield standoff.document(_fitting(_decoded(text), standoff), unquote(text.name.removesuffix(".txt")))
     except (FormatError, AnnotationError) as error:
-        raise annotations.placed(error, None) from None
+        raise beside.placed(error, None) from None
     reading.report.dropped.update(standoff.ignored)
 
 

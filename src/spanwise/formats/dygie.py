@@ -149,8 +149,8 @@ def _encode(group: list[Document], key: str, writing: Writing) -> str:
         tell_spacing(document, " ", writing)
         writing.tell_unheld(kept, metadata=_METADATA)
         record["sentences"].append(kept.word_texts)
-        for layer, annotations in _layers(kept, offset).items():
-            record[layer].append(annotations)
+        for layer, marks in _layers(kept, offset).items():
+            record[layer].append(marks)
         offset += len(kept.words)
     if not any(record["events"]):
         del record["events"]
