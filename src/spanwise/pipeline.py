@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,6 +19,7 @@ from spanwise.errors import InputError, RecipeError
 from spanwise.models.base import DataFacts, ModelConfig, Prediction, ScoredSpan, SpanModel, without_overlaps
 from spanwise.models.bundle import Bundled
 from spanwise.models.registry import find
+from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import WordEncoder
 from spanwise.recipe import BundleSection, ModelSection, Recipe
 from spanwise.schema import Schema
@@ -24,6 +27,7 @@ from spanwise.text.alignment import word_spans
 from spanwise.text.examples import Example, ExampleBuilder
 
 Thresholds = float | Mapping[str, float]
+log = logging.getLogger("spanwise")
 
 
 @dataclass(frozen=True)
@@ -70,15 +74,18 @@ class Pipeline:
         limit, overlap = window_limits(transformer, tokenizer, blueprint.encoder)
         self.pieces = word_pieces(tokenizer, blueprint.encoder)
         self.builder = ExampleBuilder(self.pieces, schema, limit=limit, overlap=overlap)
+        self._told_clipped = False
 
-    def collate(self, examples: Sequence[Example], **options: Any) -> Any:
-        return collate(examples, self.pieces.pad, len(self.pieces.prefix), self.model.candidates, **options)
+    def collate(self, examples: Sequence[Example], rng: np.random.Generator | None = None) -> Batch:
+        """A batch for this model; with `rng` for training, with sampled candidates."""
+        return collate(examples, self.pieces.pad, len(self.pieces.prefix), self.model.candidates, rng)
 
     def predict(
         self, documents: Sequence[Document], *, thresholds: Thresholds = 0.0, token_budget: int = 4096
     ) -> list[Document]:
         """The documents with the model's annotations instead of their own, in order."""
         groups = list(self.builder.build(documents, gold=False))
+        self._tell_clipped()
         return self.annotate(groups, documents, thresholds=thresholds, token_budget=token_budget)
 
     @torch.inference_mode()
@@ -118,6 +125,13 @@ class Pipeline:
         return document.with_annotations(
             Entity(words[s.start].start, words[s.end - 1].end, names[s.label], s.score) for s in sorted(spans)
         )
+
+    def _tell_clipped(self) -> None:
+        """Say once that very long words are seen by their beginning only; as words they are all there."""
+        if self.pieces.clipped and not self._told_clipped:
+            self._told_clipped = True
+            most = self.pieces.per_word
+            log.warning("a word of more than %d pieces is read by its first ones; see encoder.pieces_per_word.", most)
 
     @property
     def device(self) -> torch.device:
