@@ -160,8 +160,8 @@ def run_suite(
             file.flush()
             os.fsync(file.fileno())
         finished(result)
-    wanted = {run.key for run in runs}
-    return [result for result in read_results(folder) if result["key"] in wanted]
+    found = {result["key"]: result for result in read_results(folder)}
+    return [{**found[run.key], "suite": run.suite, "variant": run.variant} for run in runs]
 
 
 def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> Iterator[dict[str, Any]]:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from spanwise import __version__
 from spanwise.encoders import EncoderConfig, quiet, without_pooler
-from spanwise.errors import ModelError, SpanwiseError
+from spanwise.errors import ModelError, SchemaError, SpanwiseError
 from spanwise.files import replacing, write_text
 from spanwise.models.base import SpanModel
 from spanwise.pipeline import Blueprint, Pipeline
@@ -52,7 +51,7 @@ def load(folder: Path | str) -> Pipeline:
     folder = Path(folder)
     if not folder.is_dir():
         raise ModelError(f"{folder}: there is no such model folder; train one with `spanwise train`.")
-    config, schema = _read_json(folder / CONFIG), Schema.from_dict(_read_json(folder / SCHEMA))
+    config, schema = _read_json(folder / CONFIG), _schema(folder / SCHEMA)
     transformer, tokenizer = _transformer(folder, config)
     try:
         bundle = config["bundle"]
@@ -62,7 +61,7 @@ def load(folder: Path | str) -> Pipeline:
             BundleSection(**bundle) if bundle else None,
         )
         pipeline = Pipeline(blueprint, schema, transformer, tokenizer)
-    except (KeyError, TypeError, ValidationError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, SpanwiseError) as error:
         raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
     load_weights(pipeline.model, folder / WEIGHTS)
     pipeline.model.eval()
@@ -103,6 +102,13 @@ def _transformer(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
     except Exception as error:  # transformers raises nearly anything for a damaged folder
         raise ModelError(f"{folder}: the encoder or tokenizer cannot be read ({_first_line(error)}).") from error
     return without_pooler(transformer), tokenizer
+
+
+def _schema(path: Path) -> Schema:
+    try:
+        return Schema.from_dict(_read_json(path))
+    except SchemaError as error:
+        raise ModelError(f"{path}: {error}") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -29,7 +29,10 @@ class ModelSection(BaseModel):
     name: str
 
     def config(self) -> ModelConfig:
-        return find(self.name).Config(**(self.model_extra or {}))
+        try:
+            return find(self.name).Config(**(self.model_extra or {}))
+        except ValidationError as error:
+            raise RecipeError(f"{self.name}: {_first_problem(error)}") from None
 
 
 class BundleSection(ModelSection):
@@ -98,29 +101,21 @@ class Recipe(_Section):
     @classmethod
     def load(cls, path: Path | str, overrides: Iterable[str] = ()) -> Recipe:
         """Read a recipe file; overrides are `dotted.key=value` with YAML values."""
-        path = Path(path)
-        try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            place = getattr(error, "problem_mark", None)
-            line = f":{place.line + 1}" if place else ""
-            raise RecipeError(f"{path}{line}: this is not YAML ({getattr(error, 'problem', error)}).") from None
+        path, overrides = Path(path), tuple(overrides)
+        data = _read_yaml(path)
         if not isinstance(data, dict):
             raise RecipeError(f"{path}: a recipe is a mapping with the sections {', '.join(cls.model_fields)}.")
-        base = path.parent
         recipe = cls.parse(override(data, overrides), str(path))
-        return recipe.model_copy(update={"data": _anchored(recipe.data, base)})
+        return recipe.model_copy(update={"data": _anchored(recipe.data, path.parent, overrides)})
 
     @classmethod
     def parse(cls, data: dict[str, Any], where: str = "recipe") -> Recipe:
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"]) or "recipe"
-            more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
-            reason = first["msg"].removeprefix("Value error, ")
-            raise RecipeError(f"{where}: {key}: {reason}, not {first['input']!r:.60}{more}.") from None
+            raise RecipeError(f"{where}: {_first_problem(error)}") from None
+        except RecipeError as error:  # of the model's own options
+            raise RecipeError(f"{where}: {error}") from None
 
     def dump(self) -> str:
         """The recipe as YAML, every option written out."""
@@ -168,8 +163,40 @@ def _copied(data: Any) -> Any:
     return {key: _copied(value) for key, value in data.items()} if isinstance(data, dict) else data
 
 
-def _anchored(data: DataSection, base: Path) -> DataSection:
-    """Files are relative to the recipe that names them."""
+def _anchored(data: DataSection, base: Path, overrides: Iterable[str]) -> DataSection:
+    """Files are relative to the recipe that names them; those of an override to where the user stands."""
+    typed = {assignment.partition("=")[0] for assignment in overrides}
+    places = {
+        split: Path.cwd() if {"data", f"data.{split}"} & typed else base.absolute()
+        for split in ("train", "dev", "test")
+    }
     return data.model_copy(
-        update={split: tuple(base / path for path in getattr(data, split)) for split in ("train", "dev", "test")}
+        update={split: tuple(place / path for path in getattr(data, split)) for split, place in places.items()}
     )
+
+
+def _read_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        place = getattr(error, "problem_mark", None)
+        line = f":{place.line + 1}" if place else ""
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise RecipeError(f"{path}{line}: this is not YAML ({problem}); correct it.") from None
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise RecipeError(f"{path}: byte 0x{byte:02x} is not UTF-8; save the recipe as UTF-8.") from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first of what is wrong, in words."""
+    first = error.errors()[0]
+    key = ".".join(map(str, first["loc"])) or "recipe"
+    known = {
+        "extra_forbidden": "there is no such key",
+        "missing": "this key is required",
+        "value_error": first["msg"].removeprefix("Value error, "),
+    }
+    problem = known.get(first["type"]) or f"{first['msg']}, not {first['input']!r:.60}"
+    more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{key}: {problem}{more}."

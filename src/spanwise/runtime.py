@@ -45,6 +45,11 @@ def is_main_process() -> bool:
     return int(os.environ.get("RANK", 0)) == 0
 
 
+def process_count() -> int:
+    """How many processes train together."""
+    return int(os.environ.get("WORLD_SIZE", 1))
+
+
 def seed_step(*key: int) -> np.random.Generator:
     """Seed torch and give a generator, both from this key alone.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,7 +46,7 @@ def predict(
     runtime.set_threads(threads)
     extractor = Extractor.from_pretrained(model)
     thresholds = parse_thresholds(extractor.schema, threshold, label_threshold or ())
-    read = _lines(source, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
+    read = _lines(source, skip_bad, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
     found = extractor.stream(read, threshold=thresholds)
     shown = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
     kept: list[Document] = []
@@ -60,13 +59,13 @@ def predict(
     err.print(told, markup=False)
 
 
-def _lines(source: str, report: Report) -> Iterator[Document]:
+def _lines(source: str, skip_bad: bool, report: Report) -> Iterator[Document]:
     from spanwise.document import Document
+    from spanwise.formats.reading import Reading
 
-    with sys.stdin if source == "-" else Path(source).open(encoding="utf-8") as file:
-        for line in file:
-            report.read += 1
-            yield Document(line.rstrip("\r\n"))
+    reading = Reading(None if source == "-" else Path(source), None, skip_bad, report)
+    lines = ((line.number, line) for line in reading.lines())
+    return reading.documents(lines, lambda line: [Document(line.decode())])
 
 
 def _kept(documents: object, kept: list[Document]) -> Iterator[Document]:

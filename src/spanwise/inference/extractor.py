@@ -10,6 +10,7 @@ from typing import overload
 from spanwise import pretrained
 from spanwise.document import Document
 from spanwise.errors import InputError, ModelError
+from spanwise.files import write_text
 from spanwise.pipeline import Pipeline, Thresholds
 from spanwise.schema import Schema
 
@@ -25,17 +26,19 @@ class Extractor:
     >>> extractor("Mara Ostrow joined the University of Brenford.").entities
     """
 
-    def __init__(self, pipeline: Pipeline, *, token_budget: int = TOKEN_BUDGET) -> None:
-        self.pipeline = pipeline
+    def __init__(self, pipeline: Pipeline, *, card: str = "", token_budget: int = TOKEN_BUDGET) -> None:
+        self.pipeline, self.card = pipeline, card
         self.token_budget = token_budget
 
     @classmethod
-    def from_pretrained(cls, source: Path | str) -> Extractor:
+    def from_pretrained(cls, source: Path | str, *, device: str = "cpu") -> Extractor:
         """Load a model folder, or download one by its name on the hub."""
         folder = Path(source)
         if not folder.exists() and _looks_like_hub_name(str(source)):
             folder = _download(str(source))
-        return cls(pretrained.load(folder))
+        pipeline, card = pretrained.load(folder), folder / pretrained.CARD
+        pipeline.model.to(device)
+        return cls(pipeline, card=card.read_text(encoding="utf-8") if card.exists() else "")
 
     @property
     def schema(self) -> Schema:
@@ -76,7 +79,10 @@ class Extractor:
             yield from self.pipeline.predict(chunk, thresholds=threshold, token_budget=self.token_budget)
 
     def save_pretrained(self, folder: Path | str) -> None:
+        """Write the model, and its card if it has one, into a folder."""
         pretrained.save(self.pipeline, Path(folder))
+        if self.card:
+            write_text(Path(folder) / pretrained.CARD, self.card)
 
     def push_to_hub(self, name: str, *, private: bool = True, token: str | None = None) -> str:
         """Upload the model under this name; gives its address."""

@@ -12,9 +12,9 @@ def parse_thresholds(schema: Schema, everywhere: float, per_label: Iterable[str]
     """One threshold per entity type, from a common one and `LABEL=VALUE` exceptions."""
     thresholds = dict.fromkeys(schema.entity_names, everywhere)
     for assignment in per_label:
-        label, _, value = assignment.rpartition("=")
+        label, equals, value = assignment.rpartition("=")
         try:
-            thresholds[label] = float(value)
+            thresholds[label] = float(value if equals else "")
         except ValueError:
             raise InputError(f"a label's threshold is written LABEL=0.8, not {assignment!r}.") from None
     return thresholds

@@ -142,7 +142,9 @@ class Trainer:
             self.accelerator.backward(loss.total / self.options.accumulate)
         total = float(loss.total.detach())
         if not math.isfinite(total):
-            raise RecipeError(f"the loss became {total} in epoch {epoch + 1}; lower train.encoder_lr and train.task_lr.")
+            raise RecipeError(
+                f"the loss became {total} in epoch {epoch + 1}; lower train.encoder_lr and train.task_lr."
+            )
         if closes:
             self.accelerator.clip_grad_norm_(self.objective.parameters(), self.options.clip)
             self.prepared_optimizer.step()
@@ -199,6 +201,7 @@ def _accelerator(precision: str, listener: Listener) -> Accelerator:
         precision = "fp32"
     AcceleratorState._reset_state()  # the precision of an earlier run in this process would be kept
     return Accelerator(
+        cpu=runtime.process_count() > 1 and not torch.accelerator.is_available(),  # else each would train alone
         mixed_precision="bf16" if precision == "bf16" else "no",
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
