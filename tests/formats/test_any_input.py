@@ -1,0 +1,81 @@
+"""Whatever stands in a file, reading it gives documents or a FormatError, nothing else."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.errors import FormatError
+from spanwise.formats import FORMATS, detect, read
+
+KEYS = st.sampled_from([
+    "text", "words", "entities", "relations", "id", "metadata", "start", "end", "label", "score", "head", "tail", "type",
+    "tokens", "orig_id", "doc_key", "sentences", "ner", "events", "clusters", "entity_mentions", "event_mentions",
+    "relation_mentions", "trigger", "event_type", "arguments", "entity_id", "role", "sentence", "wnd_id",
+])  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(max_size=3) | st.just("a b")
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=6), max_leaves=25
+)
+RECORDS = st.dictionaries(KEYS, VALUES, max_size=8)
+LINES = st.lists(
+    st.sampled_from([b"a\tB-X", b"\xe4\xb8\xad0 I-X", b"\tO", b"b", b"", b"\xff\tO", b"-DOCSTART-"]), max_size=6
+)
+BRAT = st.lists(
+    st.sampled_from(
+        [b"T1\tPER 0 3\tAnn", b"T1\tX 0 99", b"E1\tX:T1 A:E1", b"R1\tY Arg1:T1 Arg2:E1", b"*", b"R", b"\xff", b"T"]
+    ),
+    max_size=5,
+)
+
+
+@contextmanager
+def expecting_at_most_a_format_error(folder: str) -> Iterator[None]:
+    """Any other error passes through and fails the test; this one must name its file."""
+    message = folder
+    try:
+        yield
+    except FormatError as error:
+        message = str(error)
+    assert message.startswith(folder)
+
+
+def read_whatever(content: bytes, format: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.ann"
+        path.write_bytes(content)
+        path.with_suffix(".txt").write_bytes(b"Ann Lee")
+        for skip_bad in (False, True):
+            with expecting_at_most_a_format_error(folder):
+                list(read(path, format, skip_bad=skip_bad))
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+@settings(max_examples=40, deadline=None)
+@given(st.one_of(st.binary(max_size=30), LINES.map(b"\n".join), BRAT.map(b"\n".join)))
+def test_any_bytes(format, content):
+    read_whatever(content, format)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "spert", "dygie", "oneie"])
+@settings(max_examples=100, deadline=None)
+@given(st.lists(RECORDS, max_size=3))
+def test_any_json(format, records):
+    read_whatever("\n".join(map(json.dumps, records)).encode(), format)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(st.binary(max_size=30), VALUES.map(lambda value: json.dumps(value).encode()), LINES.map(b"\n".join)))
+def test_detection_of_anything(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        path.write_bytes(content)
+        with expecting_at_most_a_format_error(folder):
+            assert detect(path) in FORMATS
