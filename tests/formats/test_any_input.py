@@ -17,8 +17,9 @@ from spanwise.formats import FORMATS, detect, read
 
 KEYS = st.sampled_from([
     "text", "words", "entities", "relations", "id", "metadata", "start", "end", "label", "score", "head", "tail",
-    "type", "tokens", "orig_id", "doc_key", "sentences", "ner", "events", "clusters", "entity_mentions", "event_mentions",
-    "relation_mentions", "trigger", "event_type", "arguments", "entity_id", "role", "sentence", "wnd_id",
+    "type", "tokens", "orig_id", "doc_key", "sentences", "ner", "events", "clusters", "entity_mentions",
+    "event_mentions", "relation_mentions", "trigger", "event_type", "arguments", "entity_id", "role", "sentence",
+    "wnd_id",
 ])  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(max_size=3) | st.just("a b")
 VALUES = st.recursive(
