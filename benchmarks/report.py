@@ -35,7 +35,7 @@ def table(found: re.Match[str]) -> str:
         f"{markdown(summarize(suite, corpus, results))}\n"
         f"{' to '.join(dict.fromkeys((days[0], days[-1])))}; {machine['cores']} cores ({machine['machine']}), "
         f"one thread a run, torch {machine['torch']}; {recipe['epochs']} epochs, batch {recipe['batch_size']}, "
-        f"encoder learning rate {recipe['encoder_lr']:g}, {recipe['precision']}; {minutes:.0f} minutes of training a run.\n"
+        f"encoder learning rate {recipe['encoder_lr']:g}, {recipe['precision']}; {minutes:.0f} minutes a run.\n"
         "<!-- end -->"
     )
 

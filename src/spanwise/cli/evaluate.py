@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 @app.command()
 def evaluate(
     model: Annotated[str, typer.Argument(help="A model folder, or its name on the hub.")],
-    files: Annotated[list[Path] | None, typer.Argument(help="Labelled files.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Labelled files; default: the data of the model's own recipe.")
+    ] = None,
     corpus: Annotated[str | None, typer.Option(help="A named corpus instead of files.")] = None,
-    split: Annotated[str, typer.Option(help="The named corpus' split.")] = "test",
+    split: Annotated[str, typer.Option(help="The split of the corpus or recipe.")] = "test",
     format: Annotated[str | None, typer.Option(help="The files' format; default: detected.")] = None,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="The least probability of an entity.")] = 0.0,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
@@ -29,17 +31,21 @@ def evaluate(
 
     Example: spanwise evaluate runs/mine --corpus wnut17 --split test
     """
-    if bool(files) == (corpus is not None):
+    if files and corpus is not None:
         raise InputError("give either labelled files or --corpus NAME.")
     from spanwise import corpora, formats, runtime
     from spanwise.inference.evaluation import evaluate_model
     from spanwise.inference.extractor import Extractor
+    from spanwise.recipe import Recipe
+    from spanwise.training.preparation import load_corpus
+    from spanwise.training.run import RECIPE
 
-    gold = (
-        list(corpora.load(corpus).split(split))
-        if corpus is not None
-        else [document for file in files or () for document in formats.read(file, format)]
-    )
+    if files:
+        gold = [document for file in files for document in formats.read(file, format)]
+    elif corpus is not None:
+        gold = list(corpora.load(corpus).split(split))
+    else:
+        gold = list(load_corpus(Recipe.load(Path(model) / RECIPE)).split(split))
     runtime.set_threads(threads)
     with err.status(f"{len(gold):,} documents"):
         result = evaluate_model(Extractor.from_pretrained(model), gold, threshold)
