@@ -34,7 +34,8 @@ class Bundled(SpanModel):
 
     @property
     def candidates(self) -> Candidates | None:
-        return self.reader.candidates or self.partner.candidates
+        """The reader's; those of a partner only in training, where alone it is scored."""
+        return self.reader.candidates or (self.partner.candidates if self.training else None)
 
     def score(self, encoded: Encoded, batch: Batch) -> BundledScores:
         partner = self.partner.score(encoded, batch) if self.training else None

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.models.base import Abilities, Loss, ModelConfig, Prediction, ScoredSpan, SpanModel
@@ -22,7 +23,7 @@ from spanwise.schema import Schema
 
 class SeqNERConfig(ModelConfig):
     tagging: Literal["softmax", "crf"] = "softmax"
-    dropout: float = 0.1
+    dropout: float = Field(0.1, ge=0, lt=1)
 
 
 class SeqNER(SpanModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch.nn.functional as F
-from pydantic import Field
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from spanwise.models.base import (
@@ -31,11 +31,11 @@ from spanwise.schema import Schema
 
 class SpanNERConfig(ModelConfig):
     representation: Representation = "hybrid"
-    max_width: int | Literal["auto"] = "auto"  # ε; auto: covers `coverage` of the training entities
+    max_width: PositiveInt | Literal["auto"] = "auto"  # ε; auto: covers `coverage` of the training entities
     coverage: float = Field(0.99, gt=0, le=1)
-    negatives: int = Field(100, ge=0)
+    negatives: int = Field(100, gt=0)
     width_dim: int = Field(25, gt=0)
-    dropout: float = 0.1
+    dropout: float = Field(0.1, ge=0, lt=1)
     nested: bool = False
 
     def fitted(self, data: DataFacts) -> SpanNERConfig:
