@@ -14,7 +14,10 @@ def replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        draft.touch()
+        mode = draft.stat().st_mode  # as the user's umask has it: some writers make files that only the owner reads
         yield draft
+        draft.chmod(mode)
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
