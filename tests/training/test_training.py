@@ -262,7 +262,7 @@ def test_nested_gold_is_refused_by_a_flat_model_unless_the_recipe_says_what_to_k
 ) -> None:
     with pytest.raises(RecipeError, match="has nested entities, which this seq-ner does not predict; choose a model"):
         train(make_recipe("seq-ner"), tmp_path / "run", corpus=nested_corpus)
-    with pytest.raises(RecipeError, match="set model.nested: true"):
+    with pytest.raises(RecipeError, match=r"set model\.nested: true"):
         train(make_recipe("span-ner"), tmp_path / "run", corpus=nested_corpus)
     assert not (tmp_path / "run").exists()
     data = {"corpus": "demo", "overlaps": "outermost"}

@@ -1,0 +1,182 @@
+"""A run that was stopped, even by kill -9, ends like one that was left alone; other folders are refused."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanwise.errors import ModelError, RecipeError
+from spanwise.files import remove_drafts
+from spanwise.recipe import Recipe
+from spanwise.training.run import train
+
+TrainEasy = Callable[..., Any]
+Metrics = Callable[[Path], list[dict[str, Any]]]
+CHECKPOINT = "checkpoint.safetensors"
+SLOW_TRAINING = """
+import sys, time
+from pathlib import Path
+from spanwise.recipe import Recipe
+from spanwise.training.reporting import Silent
+from spanwise.training.run import train
+
+class Slow(Silent):
+    def step(self, report):
+        time.sleep(0.02)
+
+train(Recipe.load(sys.argv[1], sys.argv[3:]), Path(sys.argv[2]), Slow())
+"""
+
+
+class StopError(Exception):
+    """Ends a run from inside."""
+
+
+def outcome(folder: Path, metrics: Metrics) -> tuple[bytes, list[dict[str, Any]]]:
+    return (folder / "model.safetensors").read_bytes(), metrics(folder)
+
+
+@pytest.fixture
+def kill_while_training(easy_recipe: Path) -> Callable[..., None]:
+    """Start a run in a process of its own and kill it at a random point after its first checkpoint."""
+
+    def kill(folder: Path, *overrides: str) -> None:
+        before = (folder / CHECKPOINT).stat().st_mtime_ns if folder.exists() else 0
+        command = [sys.executable, "-c", SLOW_TRAINING, str(easy_recipe), str(folder), *overrides]
+        child = subprocess.Popen(command, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 120
+        while not (folder / CHECKPOINT).exists() or (folder / CHECKPOINT).stat().st_mtime_ns == before:
+            assert child.poll() is None, child.stderr and child.stderr.read().decode()
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        time.sleep(random.uniform(0, 0.3))  # noqa: S311
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+
+    return kill
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_ends_like_one_that_was_left_alone(
+    train_easy: TrainEasy, kill_while_training: Callable[..., None], metrics: Metrics, tmp_path: Path
+) -> None:
+    overrides = ("train.epochs=3", "train.checkpoint_steps=5")
+    alone, killed = tmp_path / "alone", tmp_path / "killed"
+    summary = train_easy(alone, *overrides)
+    kill_while_training(killed, *overrides)
+    kill_while_training(killed, *overrides)
+    resumed = train_easy(killed, *overrides)
+    assert outcome(killed, metrics) == outcome(alone, metrics)
+    assert (resumed.dev_f1, resumed.best_epoch, resumed.steps) == (summary.dev_f1, summary.best_epoch, summary.steps)
+    assert {path.name for path in killed.iterdir()} == {path.name for path in alone.iterdir()}
+
+
+@pytest.mark.parametrize("stop_after", [5, 17, 30, 47], ids=lambda steps: f"{steps} of 48 steps")
+def test_a_run_that_was_stopped_ends_like_one_that_was_left_alone(
+    train_easy: TrainEasy, memory: Any, metrics: Metrics, tmp_path: Path, stop_after: int
+) -> None:
+    """A bundle, whose losses have several terms; checkpoints every fourth step and after every epoch of 16."""
+    overrides = ("bundle={name: span-ner}", "train.accumulate=2", "train.checkpoint_steps=4")
+
+    def stop(_: Any) -> None:
+        if len(first.steps) == stop_after:
+            raise StopError
+
+    first, second = memory(at_step=stop), memory()
+    train_easy(tmp_path / "alone", *overrides)
+    with pytest.raises(StopError):
+        train_easy(tmp_path / "stopped", *overrides, listener=first)
+    train_easy(tmp_path / "stopped", *overrides, listener=second)
+    assert outcome(tmp_path / "stopped", metrics) == outcome(tmp_path / "alone", metrics)
+    checkpointed = max(stop_after // 8 * 8, stop_after // 16 * 16)  # batches
+    assert len(second.steps) == 48 - checkpointed
+    if checkpointed:
+        assert second.told == [f"going on from step {checkpointed // 2} in epoch {checkpointed // 16 + 1}."]
+
+
+def test_a_run_stopped_between_epochs_writes_no_line_twice(
+    train_easy: TrainEasy, memory: Any, metrics: Metrics, tmp_path: Path
+) -> None:
+    def stop(report: Any) -> None:
+        if report.epoch == 2:
+            raise StopError
+
+    with pytest.raises(StopError):
+        train_easy(tmp_path / "run", listener=memory(at_epoch=stop))
+    assert [line["epoch"] for line in metrics(tmp_path / "run")] == [1, 2]
+    train_easy(tmp_path / "run")
+    assert [line["epoch"] for line in metrics(tmp_path / "run")] == [1, 2, 3]
+
+
+def test_a_checkpoint_is_there_during_the_run_and_gone_after_it(
+    train_easy: TrainEasy, memory: Any, tmp_path: Path
+) -> None:
+    seen: list[bool] = []
+    folder = tmp_path / "run"
+    train_easy(folder, listener=memory(at_epoch=lambda _: seen.append((folder / CHECKPOINT).exists())))
+    assert seen == [True, True, True]
+    assert not (folder / CHECKPOINT).exists()
+
+
+def stopped_run(train_easy: TrainEasy, memory: Any, folder: Path) -> Path:
+    def stop(_: Any) -> None:
+        raise StopError
+
+    with pytest.raises(StopError):
+        train_easy(folder, listener=memory(at_epoch=stop))
+    return folder
+
+
+@pytest.mark.parametrize("kept", [0, 7, 200, -1])
+def test_a_damaged_checkpoint_is_refused(train_easy: TrainEasy, memory: Any, tmp_path: Path, kept: int) -> None:
+    folder = stopped_run(train_easy, memory, tmp_path / "run")
+    checkpoint = folder / CHECKPOINT
+    checkpoint.write_bytes(checkpoint.read_bytes()[:kept])
+    with pytest.raises(ModelError, match=r"checkpoint cannot be used \(.+\); delete it to start anew"):
+        train_easy(folder)
+
+
+def test_a_finished_run_is_not_overwritten(easy_recipe: Path, trained: Path) -> None:
+    before = {path.name: path.read_bytes() for path in trained.iterdir()}
+    with pytest.raises(RecipeError, match="holds a finished run; give another folder"):
+        train(Recipe.load(easy_recipe), trained)
+    assert {path.name: path.read_bytes() for path in trained.iterdir()} == before
+
+
+def test_a_folder_with_other_files_is_refused(train_easy: TrainEasy, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear Ada")
+    with pytest.raises(RecipeError, match="is not empty and holds no run of spanwise"):
+        train_easy(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_stopped_run_of_another_recipe_is_refused(train_easy: TrainEasy, memory: Any, tmp_path: Path) -> None:
+    folder = stopped_run(train_easy, memory, tmp_path / "run")
+    with pytest.raises(RecipeError, match="holds an interrupted run of another recipe"):
+        train_easy(folder, "train.seed=9")
+
+
+def test_a_file_in_the_folders_place_is_refused(train_easy: TrainEasy, tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("")
+    with pytest.raises(RecipeError, match="is a file; give a folder"):
+        train_easy(tmp_path / "run")
+
+
+def test_an_empty_folder_is_taken(train_easy: TrainEasy, tmp_path: Path) -> None:
+    assert train_easy(tmp_path, "train.epochs=1").steps == 16
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    for name in (".model.safetensors.1234.part", "model.safetensors", ".hidden"):
+        (tmp_path / name).touch()
+    remove_drafts(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"model.safetensors", ".hidden"}

@@ -1,0 +1,56 @@
+"""Two processes train one model together."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spanwise.recipe import Recipe
+from spanwise.training.run import train
+
+# A CRF's transitions are used by the loss alone, a bundle has two losses: both must reach every process.
+OVERRIDES = ("model.tagging=crf", "bundle={name: span-ner}", "train.tensorboard=true")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model_as_good_as_that_of_one(easy_recipe: Path, tmp_path: Path) -> None:
+    alone = train(Recipe.load(easy_recipe, OVERRIDES), tmp_path / "alone")
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
+    settings = [part for override in OVERRIDES for part in ("--set", override)]
+    command = [
+        *launch,
+        "-m",
+        "spanwise",
+        "train",
+        str(easy_recipe),
+        "--out",
+        str(tmp_path / "two"),
+        "--json",
+        *settings,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)  # of one process
+    assert done.stderr.count("epoch 1/8") == 1
+    assert json.loads((tmp_path / "two" / "environment.json").read_text())["processes"] == 2
+    assert {path.name for path in (tmp_path / "two").iterdir()} == {
+        path.name for path in (tmp_path / "alone").iterdir()
+    }
+    assert summary["steps"] == alone.steps
+    assert min(summary["dev_f1"], alone.dev_f1 or 0) >= 0.9
+    assert summary["dev_f1"] == pytest.approx(alone.dev_f1, abs=0.08)
