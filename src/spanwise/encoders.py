@@ -52,17 +52,26 @@ def minilm_folder() -> Path:
 def load_pretrained(name: str) -> tuple[Any, Any]:
     """A transformer and its tokenizer, by name."""
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModel, AutoTokenizer
 
     source = str(minilm_folder()) if name == "minilm" else name
+    if not Path(source).is_dir() and _looks_like_path(source):
+        raise EncoderError(f"there is no encoder folder {name!r}; give another folder or a name on the hub.")
     with quiet():
         try:
             tokenizer = AutoTokenizer.from_pretrained(source)
             transformer = AutoModel.from_pretrained(source, dtype=torch.float32, use_safetensors=True)
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            reason = str(error).strip().splitlines()[0]
+        except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise EncoderError(f"encoder {name!r} cannot be loaded ({reason}); give a folder or hub name.") from None
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes up an empty one where files are missing
+        raise EncoderError(f"encoder {name!r} has no vocabulary; put its tokenizer's files into the folder.")
     return without_pooler(transformer), tokenizer
+
+
+def _looks_like_path(name: str) -> bool:
+    return name.startswith((".", "~")) or Path(name).is_absolute() or len(Path(name).parts) > 2
 
 
 def without_pooler(transformer: Any) -> Any:
@@ -88,11 +97,20 @@ def word_pieces(tokenizer: Any, config: EncoderConfig) -> WordPieces:
 
 def window_limits(transformer: Any, tokenizer: Any, config: EncoderConfig) -> tuple[int, int]:
     """The most pieces of one window, special tokens included, and how many neighbours share."""
-    most = min(tokenizer.model_max_length, getattr(transformer.config, "max_position_embeddings", 512) or 512)
+    most = min(tokenizer.model_max_length, _positions(transformer))
     if config.max_pieces is not None and config.max_pieces > most:
         raise EncoderError(f"encoder.max_pieces is {config.max_pieces}, but {config.name!r} reads at most {most}.")
     limit = config.max_pieces or most
     return limit, min(config.overlap, limit // 4)
+
+
+def _positions(transformer: Any) -> int:
+    """How many pieces have a position. RoBERTa and its kin count from behind the padding's: 512 of their 514."""
+    for name, module in transformer.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(module.num_embeddings) - int(module.padding_idx) - 1
+    stated = getattr(transformer.config, "max_position_embeddings", None) or 0
+    return int(stated) if stated > 0 else 512
 
 
 class quiet:  # noqa: N801  (a context manager reads as a verb)
