@@ -167,6 +167,12 @@ def test_a_familys_words_have_the_pieces_they_have_within_a_text(family: Path) -
     assert tokenizer.unk_token_id not in ids
 
 
+def test_a_text_that_spells_out_a_familys_special_tokens_does_not_use_them(family: Path) -> None:
+    _, tokenizer = load_pretrained(str(family))
+    found = {i for ids in WordPieces(tokenizer, per_word=16)(tokenizer.all_special_tokens) for i in ids}
+    assert not found & (set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+
+
 def test_a_familys_scores_do_not_depend_on_padding(
     family: Path, build: Callable[[Path], Pipeline], flat_corpus: Corpus
 ) -> None:

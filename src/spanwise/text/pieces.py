@@ -17,7 +17,8 @@ class WordPieces:
         self.clipped = 0  # words that had more pieces: they stay words, described by their beginning
         self.prefix, self.suffix = _special_pieces(tokenizer)
         self.pad: int = tokenizer.pad_token_id or 0
-        self._unknown = (tokenizer.unk_token_id or 0,)
+        self._unknown: int = tokenizer.unk_token_id or 0
+        self._special = frozenset(tokenizer.all_special_ids)  # a text that spells out "[SEP]" does not mean it
         self._spaced = bool(getattr(tokenizer, "add_prefix_space", None) is not None)
         self._known: dict[str, tuple[int, ...]] = {}
 
@@ -36,7 +37,8 @@ class WordPieces:
         encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
         for word, ids in zip(words, encoded, strict=True):
             self.clipped += len(ids) > self.per_word or len(word) > longest
-            self._known[word] = tuple(ids[: self.per_word]) or self._unknown
+            kept = (self._unknown if i in self._special else i for i in ids[: self.per_word])
+            self._known[word] = tuple(kept) or (self._unknown,)
 
 
 def _special_pieces(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
