@@ -95,7 +95,7 @@ def _transformer(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
             settings = dict(config["transformer"])
             transformer = AutoModel.from_config(AutoConfig.for_model(settings.pop("model_type"), **settings))
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            if not any((folder / name).exists() for name in ("tokenizer.json", "vocab.txt", "tokenizer.model")):
+            if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "tokenizer.model")):
                 raise ModelError(f"{folder}: the tokenizer's files are missing; copy the whole model folder.")
     except SpanwiseError:
         raise

@@ -1,0 +1,239 @@
+"""A model folder: what it holds, that it loads as it was saved, and that damage is told in one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import spanwise
+from spanwise import formats, pretrained
+from spanwise.corpora import Corpus
+from spanwise.errors import ModelError
+from spanwise.pipeline import Pipeline
+
+SOURCE = Path(spanwise.__file__).parent
+NEEDED = ("config.json", "schema.json", "model.safetensors", "tokenizer.json")
+
+
+@pytest.fixture
+def copy(trained: Path, tmp_path: Path) -> Path:
+    """A model folder to damage."""
+    return Path(shutil.copytree(trained, tmp_path / "model"))
+
+
+def told(folder: Path) -> str:
+    """What a user reads when the folder cannot be loaded: one sentence that names the folder."""
+    with pytest.raises(ModelError) as caught:
+        pretrained.load(folder)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert folder.name in sentence
+    return sentence
+
+
+def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(change(data) or data))
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("seq-ner", {}),
+        ("seq-ner", {"tagging": "crf", "bundle": {"name": "span-ner"}}),
+        ("span-ner", {"nested": True, "bundle": {"name": "seq-ner"}}),
+        ("span-ner", {"encoder": {"word_shapes": False, "pooling": "mean", "max_pieces": 64}}),
+    ],
+)
+def test_a_model_predicts_the_same_after_save_and_load(
+    make_pipeline: Callable[..., Pipeline], flat_corpus: Corpus, tmp_path: Path, model: str, options: dict[str, Any]
+) -> None:
+    pipeline = make_pipeline(model, **options)
+    pretrained.save(pipeline, tmp_path / "model")
+    loaded = pretrained.load(tmp_path / "model")
+    documents = flat_corpus.splits["train"]
+    wanted = pipeline.predict(documents)
+    assert any(document.entities for document in wanted)
+    assert loaded.predict(documents) == wanted
+    assert loaded.schema == pipeline.schema
+    assert not loaded.model.training
+
+
+def test_a_loaded_model_needs_its_encoder_no_more(trained: Path) -> None:
+    names = {name for name, _ in pretrained.load(trained).model.named_parameters()}
+    assert names == set(load_file(trained / "model.safetensors"))
+    assert "encoder.transformer.embeddings.word_embeddings.weight" in names
+
+
+def test_a_loaded_model_saves_as_the_same_files(trained: Path, tmp_path: Path) -> None:
+    pretrained.save(pretrained.load(trained), tmp_path)
+    for name in NEEDED:
+        assert (tmp_path / name).read_bytes() == (trained / name).read_bytes(), name
+
+
+def test_no_folder_is_told(tmp_path: Path) -> None:
+    assert "there is no such model folder; train one" in told(tmp_path / "nope")
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_missing_file_is_told(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    assert "missing" in told(copy) or "cannot be read" in told(copy)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 1.0], ids=lambda share: f"{share:.1%}")
+def test_a_file_that_is_cut_off_is_told(copy: Path, name: str, share: float) -> None:
+    content = (copy / name).read_bytes().rstrip()
+    (copy / name).write_bytes(content[: min(int(share * len(content)), len(content) - 1)])
+    told(copy)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_folder_in_a_files_place_is_told(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    (copy / name).mkdir()
+    with pytest.raises((ModelError, OSError)) as caught:
+        pretrained.load(copy)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json"])
+@pytest.mark.parametrize("content", [b"[]", b"3", b"null", b"\xff\xfe", b"[" * 100_000, b"{}"], ids=repr)
+def test_json_that_is_something_else_is_told(copy: Path, name: str, content: bytes) -> None:
+    (copy / name).write_bytes(content)
+    told(copy)
+
+
+@pytest.mark.parametrize("key", ["encoder", "model", "bundle", "transformer"])
+def test_a_config_without_one_of_its_keys_is_told(copy: Path, key: str) -> None:
+    rewrite(copy / "config.json", lambda config: {k: v for k, v in config.items() if k != key})
+    assert key in told(copy)
+
+
+@pytest.mark.parametrize(
+    ("section", "value"),
+    [
+        ("encoder", {"name": "x", "nope": 1}),
+        ("encoder", {"name": "x", "pooling": "sum"}),
+        ("encoder", {"name": "x", "max_pieces": 100_000}),
+        ("encoder", 3),
+        ("model", {"name": "nope"}),
+        ("model", {"name": "seq-ner", "nope": 1}),
+        ("model", {"name": "seq-ner", "dropout": "wet"}),
+        ("model", {"name": "span-ner"}),  # max_width is still open
+        ("model", {}),
+        ("bundle", {"name": "seq-ner"}),  # a tagger with a tagger
+        ("transformer", {"model_type": "nope"}),
+        ("transformer", {"model_type": "bert", "hidden_size": 33, "num_attention_heads": 2}),
+        ("transformer", {"model_type": "bert", "hidden_size": "wide"}),
+        ("transformer", []),
+    ],
+    ids=str,
+)
+def test_a_config_with_wrong_values_is_told(copy: Path, section: str, value: object) -> None:
+    rewrite(copy / "config.json", lambda config: {**config, section: value})
+    told(copy)
+
+
+@pytest.mark.parametrize(
+    "entities",
+    [
+        [{"name": "Person"}],
+        [{"name": "Person"}, {"name": "Person"}],
+        [{"name": "Person", "nope": 1}],
+        [{}],
+        ["Person"],
+        [{"name": 3}, {"name": 4}],
+        "Person",
+        None,
+    ],
+    ids=str,
+)
+def test_a_schema_that_is_not_the_models_is_told(copy: Path, entities: object) -> None:
+    rewrite(copy / "schema.json", lambda schema: {**schema, "entities": entities})
+    told(copy)
+
+
+def test_weights_of_another_model_are_told(copy: Path, make_pipeline: Callable[..., Pipeline], tmp_path: Path) -> None:
+    pretrained.save(make_pipeline("span-ner"), tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "model.safetensors", copy)
+    assert "the weights do not fit the model (such as " in told(copy)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda tensors: tensors.pop("emit.bias"), "do not fit the model (such as emit.bias)"),
+        (lambda tensors: tensors.update(more=torch.zeros(1)), "do not fit the model (such as more)"),
+        (lambda tensors: tensors.update({"emit.bias": torch.zeros(9)}), "emit.bias is (9,), not (5,)"),
+    ],
+    ids=["one less", "one more", "another shape"],
+)
+def test_weights_that_do_not_fit_are_told(copy: Path, change: Callable[[Any], Any], reason: str) -> None:
+    tensors = load_file(copy / "model.safetensors")
+    change(tensors)
+    save_file(tensors, copy / "model.safetensors")
+    assert reason in told(copy)
+
+
+def test_a_failed_save_leaves_the_old_weights(
+    make_pipeline: Callable[..., Pipeline], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretrained.save(make_pipeline("seq-ner"), tmp_path)
+    before = (tmp_path / "model.safetensors").read_bytes()
+
+    def half(tensors: Any, path: Path) -> None:
+        Path(path).write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pretrained, "save_file", half)
+    with pytest.raises(OSError, match="disk full"):
+        pretrained.save(make_pipeline("seq-ner", seed=2), tmp_path)
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_the_source_reads_and_writes_no_pickle_and_trusts_no_remote_code() -> None:
+    forbidden = re.compile(r"\bpickle\b|torch\.(load|save)\(|trust_remote_code|joblib|\bshelve\b|\bmarshal\b|\bdill\b")
+    allowed = re.compile(r"^\s*#|No pickle")
+    found = [
+        f"{path.relative_to(SOURCE)}:{number}"
+        for path in SOURCE.rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if forbidden.search(line) and not allowed.search(line)
+    ]
+    assert found == []
+
+
+def test_a_run_folder_holds_no_pickle(trained: Path) -> None:
+    for path in trained.iterdir():
+        head = path.read_bytes()[:2]
+        assert path.suffix in {".json", ".jsonl", ".yaml", ".md", ".safetensors"}
+        assert head != b"PK"  # what torch.save writes
+        assert not head.startswith(b"\x80")  # what pickle writes
+
+
+def test_an_encoder_with_pickled_weights_only_is_refused(tiny_encoder: Path, tmp_path: Path) -> None:
+    from spanwise.encoders import load_pretrained
+    from spanwise.errors import EncoderError
+
+    folder = Path(shutil.copytree(tiny_encoder, tmp_path / "pickled"))
+    (folder / "model.safetensors").unlink()
+    torch.save(load_file(tiny_encoder / "model.safetensors"), folder / "pytorch_model.bin")
+    with pytest.raises(EncoderError, match="cannot be loaded"):
+        load_pretrained(str(folder))
+
+
+def test_predictions_go_through_a_file_unchanged(trained: Path, easy_files: Path, tmp_path: Path) -> None:
+    found = pretrained.load(trained).predict(list(formats.read(easy_files / "test.jsonl")))
+    formats.write(found, tmp_path / "out.jsonl")
+    assert list(formats.read(tmp_path / "out.jsonl")) == found

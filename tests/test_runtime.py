@@ -1,0 +1,86 @@
+"""Threads, seeds, processes and half precision."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from spanwise import runtime
+from spanwise.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def same_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_an_argument_counts_before_the_environment_and_that_before_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(runtime.THREADS, "2")
+    assert runtime.set_threads(3) == torch.get_num_threads() == 3
+    assert runtime.set_threads() == torch.get_num_threads() == 2
+    monkeypatch.delenv(runtime.THREADS)
+    assert runtime.set_threads() == torch.get_num_threads() == runtime.cores()
+
+
+@pytest.mark.parametrize("value", ["many", "-1", "0", "", "1.5"])
+def test_a_number_of_threads_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(runtime.THREADS, value)
+    with pytest.raises(InputError, match=f"SPANWISE_THREADS is a number of threads, at least 1, not '{value}'"):
+        runtime.set_threads()
+
+
+def drawn(*key: int) -> tuple[float, float]:
+    rng = runtime.seed_step(*key)
+    return float(rng.random()), float(torch.rand(1))
+
+
+def test_a_key_draws_the_same_numbers_whatever_was_drawn_before() -> None:
+    first = drawn(1, 2, 3, 0)
+    torch.rand(100)
+    assert drawn(1, 2, 3, 0) == first
+
+
+def test_keys_that_differ_in_one_place_draw_different_numbers() -> None:
+    keys = [(1, 2, 3, 0), (2, 2, 3, 0), (1, 3, 3, 0), (1, 2, 4, 0), (1, 2, 3, 1)]
+    draws = [drawn(*key) for key in keys]
+    assert len({a for a, _ in draws}) == len({b for _, b in draws}) == len(keys)
+
+
+def test_the_first_of_several_processes_speaks_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert (runtime.is_main_process(), runtime.process_count()) == (True, 1)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert (runtime.is_main_process(), runtime.process_count()) == (False, 2)
+
+
+def test_the_environment_names_the_versions_that_a_result_depends_on() -> None:
+    described = runtime.describe()
+    assert described["torch"] == torch.__version__
+    assert {"python", "machine", "cores", "threads", "spanwise", "transformers", "accelerate"} <= set(described)
+
+
+def interpreter(folder: Path, command: str) -> str:
+    """A stand-in for python that does something else."""
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{command}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "works"), [("exit 0", True), ("exit 1", False), (f"kill -{int(signal.SIGILL)} $$", False)]
+)
+def test_half_precision_is_tried_in_a_child_that_may_die_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, works: bool
+) -> None:
+    monkeypatch.setattr(sys, "executable", interpreter(tmp_path, command))
+    assert runtime.bf16_works.__wrapped__() is works
