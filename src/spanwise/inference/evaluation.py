@@ -15,7 +15,7 @@ from spanwise.text.alignment import segmented
 def evaluate_model(extractor: Extractor, gold: Sequence[Document], threshold: Thresholds = 0.0) -> Evaluation:
     """Scores of what the model predicts on the documents' words; all gold entities count, alignable or not."""
     gold = [segmented(document) for document in gold]
-    extractor.schema.check(gold, "the evaluation data")
     if not find(extractor.pipeline.blueprint.model.name).can.relations:
         gold = [document.with_annotations(document.entities) for document in gold]
+    extractor.schema.check(gold, "the evaluation data")
     return evaluate(gold, list(extractor.stream(gold, threshold=threshold)), extractor.schema)

@@ -1,0 +1,289 @@
+"""Text in, documents out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+import spanwise
+from spanwise.document import Document, Entity, Offsets
+from spanwise.errors import InputError, ModelError
+from spanwise.inference import extractor as module
+from spanwise.inference.extractor import Extractor
+from spanwise.pipeline import Pipeline
+
+TEXT = "Ada Moss met Bo in Upper Dale ."
+TEXTS = ["Mara left Kell .", "Nothing happened that day .", "", TEXT, "In Westmoor it rained ."]
+
+
+@pytest.fixture(scope="module")
+def extractor(trained: Path) -> Extractor:
+    return Extractor.from_pretrained(trained)
+
+
+@pytest.fixture(scope="module")
+def unsure(make_pipeline: Callable[..., Pipeline]) -> Extractor:
+    """A random span model, whose probabilities are low and spread."""
+    return Extractor(make_pipeline("span-ner", nested=True, max_width=4))
+
+
+def found(document: Document) -> list[tuple[str, str]]:
+    return [(document.slice(entity), entity.label) for entity in document.entities]
+
+
+def test_a_text_gives_a_document(extractor: Extractor) -> None:
+    document = extractor(TEXT)
+    assert isinstance(document, Document)
+    assert document.text == TEXT
+    assert found(document) == [("Ada Moss", "Person"), ("Bo", "Person"), ("Upper Dale", "Place")]
+    assert all(0 < entity.score <= 1 for entity in document.entities)
+
+
+def test_the_package_itself_gives_the_extractor() -> None:
+    assert spanwise.Extractor is Extractor
+
+
+def test_a_list_gives_a_list_in_its_order(extractor: Extractor) -> None:
+    documents = extractor(TEXTS)
+    assert [document.text for document in documents] == TEXTS
+    for document, alone in zip(documents, map(extractor, TEXTS), strict=True):
+        assert found(document) == found(alone)
+    assert extractor([]) == []
+
+
+def test_a_list_of_words_given_as_texts_is_a_list_of_texts(extractor: Extractor) -> None:
+    documents = extractor(["Ada", "Moss", "left"])
+    assert [document.text for document in documents] == ["Ada", "Moss", "left"]
+
+
+def test_words_are_one_text(extractor: Extractor) -> None:
+    document = extractor(words=["Ada", "Moss", "left", "Upper", "Dale", "."])
+    assert document.word_texts == ["Ada", "Moss", "left", "Upper", "Dale", "."]
+    assert found(document) == [("Ada Moss", "Person"), ("Upper Dale", "Place")]
+
+
+def test_words_are_never_split_again(extractor: Extractor) -> None:
+    assert extractor(words=["don't", "well-known", "New York"]).word_texts == ["don't", "well-known", "New York"]
+    assert extractor(words=[]).words == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("Ada left", "words= takes the words of one text, as a list of strings."),
+        ([["Ada", "left"]], "words= takes the words of one text, as a list of strings."),
+        ([1, 2], "words= takes the words of one text, as a list of strings."),
+        (["Ada", "", "left"], "words= holds an empty word at position 1; leave it out."),
+        (["Ada", "left", " \t"], "words= holds an empty word at position 2; leave it out."),
+    ],
+)
+def test_words_that_are_none_are_told(extractor: Extractor, words: Any, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        extractor(words=words)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("texts", [[["Ada", "left"]], [3], [None], [b"Ada"]], ids=repr)
+def test_texts_that_are_none_are_told(extractor: Extractor, texts: Any) -> None:
+    with pytest.raises(InputError, match=r"a text is a string, not (list|int|NoneType|bytes); .*use words="):
+        extractor(texts)
+
+
+def test_text_and_words_together_or_neither_are_told(extractor: Extractor) -> None:
+    for arguments in ({}, {"text": "Ada", "words": ["Ada"]}):
+        with pytest.raises(InputError, match="give either a text"):
+            extractor(**arguments)
+
+
+def test_a_stream_reads_only_a_chunk_ahead(extractor: Extractor) -> None:
+    read = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal read
+        for number in range(10_000):
+            read += 1
+            yield f"Bo met {number} ."
+
+    stream = extractor.stream(texts())
+    assert read == 0
+    assert [document.text for document in itertools.islice(stream, 3)] == ["Bo met 0 .", "Bo met 1 .", "Bo met 2 ."]
+    assert read == module.CHUNK == 512
+    rest = itertools.islice(stream, module.CHUNK)
+    assert [document.text for document in rest][-1] == f"Bo met {module.CHUNK + 2} ."
+    assert read == 2 * module.CHUNK
+
+
+def test_a_stream_is_the_same_whatever_its_chunks(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{text} {number}" for number in range(4) for text in TEXTS]
+    whole = [found(document) for document in extractor.stream(texts)]
+    monkeypatch.setattr(module, "CHUNK", 3)
+    assert [found(document) for document in extractor.stream(iter(texts))] == whole
+
+
+@pytest.mark.parametrize("name", ["extractor", "unsure"])
+def test_a_higher_threshold_never_adds_an_entity(name: str, request: pytest.FixtureRequest) -> None:
+    model: Extractor = request.getfixturevalue(name)
+    before = set(model(TEXT).entities)
+    assert before
+    for threshold in (0.2, 0.35, 0.5, 0.9, 0.99, 1.0):
+        entities = set(model(TEXT, threshold=threshold).entities)
+        assert entities == {entity for entity in before if entity.score >= threshold}
+        before = entities
+    assert all(entity.score == 1.0 for entity in before)
+
+
+def test_a_threshold_per_label_leaves_other_labels_alone(unsure: Extractor) -> None:
+    everything = unsure(TEXT).entities
+    label = everything[0].label
+    kept = unsure(TEXT, threshold={label: 1.0}).entities
+    assert kept == tuple(entity for entity in everything if entity.label != label or entity.score >= 1.0)
+    assert len(kept) < len(everything)
+
+
+def test_a_threshold_holds_for_its_own_call_only(extractor: Extractor) -> None:
+    before = extractor(TEXT)
+    extractor(TEXT, threshold=1.0)
+    assert extractor(TEXT) == before
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), {"Person": 2}])
+def test_a_threshold_that_is_no_probability_is_told(extractor: Extractor, threshold: Any) -> None:
+    with pytest.raises(InputError, match="a threshold is a probability between 0 and 1, not"):
+        extractor(TEXT, threshold=threshold)
+
+
+def test_a_threshold_for_an_unknown_label_is_told(extractor: Extractor) -> None:
+    with pytest.raises(InputError, match=r"there is no label 'Planet' .*; there are Person, Place"):
+        extractor(TEXT, threshold={"Planet": 0.5})
+
+
+def test_a_document_keeps_its_id_metadata_and_words_and_gets_new_entities(extractor: Extractor) -> None:
+    words = (Offsets(0, 3), Offsets(4, 8))
+    given = Document("Nell left", words[:1], (Entity(0, 9, "Place"),), id="d7", metadata={"source": "test"})
+    document = extractor(Document("Nell left", id="d7", metadata={"source": "test"}))
+    assert (document.id, document.metadata) == ("d7", {"source": "test"})
+    assert found(document) == [("Nell", "Person")]
+    (document,) = extractor([given])
+    assert document.words == words[:1]
+    assert all(entity.label != "Place" or entity.end <= 3 for entity in document.entities)
+
+
+def test_long_text_is_read_to_its_end(extractor: Extractor) -> None:
+    """The encoder reads 96 pieces; this is many times that, with names everywhere."""
+    text = " ".join([TEXT] * 100)
+    entities = extractor(text).entities
+    assert {10 * entity.start // len(text) for entity in entities} == set(range(10))
+    assert len(set(entities)) == len(entities)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "🙂", "中国人", "שלום עולם", "a" * 5000, "\x00", "é" * 300])
+def test_any_text_is_taken(extractor: Extractor, text: str) -> None:
+    document = extractor(text)
+    assert document.text == text
+    for entity in document.entities:
+        assert document.slice(entity).strip()
+
+
+def test_a_saved_extractor_is_the_same_when_it_is_loaded(extractor: Extractor, trained: Path, tmp_path: Path) -> None:
+    extractor.save_pretrained(tmp_path / "model")
+    loaded = Extractor.from_pretrained(str(tmp_path / "model"))
+    assert loaded(TEXTS) == extractor(TEXTS)
+    assert loaded.schema == extractor.schema
+    assert (tmp_path / "model" / "README.md").read_text() == (trained / "README.md").read_text()
+
+
+class FakeHub:
+    """Stands in for the hub's API; remembers what it was asked for."""
+
+    made: dict[str, Any]
+    uploaded: dict[str, bytes]
+
+    def __init__(self, token: str | None = None) -> None:
+        FakeHub.made = {"token": token}
+
+    def create_repo(self, name: str, *, private: bool, exist_ok: bool) -> None:
+        FakeHub.made.update(name=name, private=private)
+
+    def upload_folder(self, *, repo_id: str, folder_path: str, commit_message: str) -> Any:
+        assert repo_id == FakeHub.made["name"]
+        FakeHub.uploaded = {path.name: path.read_bytes() for path in Path(folder_path).rglob("*")}
+
+        class Commit:
+            commit_url = f"https://hub.example/{repo_id}/commit/1"
+
+        return Commit()
+
+
+def test_the_hub_gets_the_model_with_its_card_and_nothing_else(
+    extractor: Extractor, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    assert extractor.push_to_hub("ada/names", token="t") == "https://hub.example/ada/names/commit/1"  # noqa: S106
+    assert FakeHub.made == {"token": "t", "name": "ada/names", "private": True}
+    names = {"config.json", "schema.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
+    assert set(FakeHub.uploaded) == names
+    assert FakeHub.uploaded["model.safetensors"] == (trained / "model.safetensors").read_bytes()
+
+
+def test_a_model_comes_from_the_hub_by_its_name(
+    extractor: Extractor, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def download(name: str, *, allow_patterns: list[str]) -> str:
+        asked.update(name=name, patterns=allow_patterns)
+        return str(trained)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert Extractor.from_pretrained("ada/names")(TEXT) == extractor(TEXT)
+    assert asked["name"] == "ada/names"
+    assert not any(pattern.endswith((".bin", ".pt", ".pkl", "*", ".py")) for pattern in asked["patterns"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LocalEntryNotFoundError("no network\nand no cache"),
+        HFValidationError("not a name"),
+        OSError("disk full"),
+        pytest.param("http", id="http"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_hub_that_gives_nothing_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, error: Any) -> None:
+    def fail(*_: Any, **__: Any) -> str:
+        if error == "http":
+            raise _http_error()
+        raise error
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(
+        ModelError, match="there is no folder 'ada/names', and the hub did not give such a model"
+    ) as caught:
+        Extractor.from_pretrained("ada/names")
+    assert "\n" not in str(caught.value)
+
+
+def _http_error() -> HfHubHTTPError:
+    error = HfHubHTTPError.__new__(HfHubHTTPError)
+    Exception.__init__(error, "503 Server Error\nRequest ID: 1")
+    return error
+
+
+def test_without_network_a_name_on_the_hub_is_told_at_once() -> None:
+    """Offline mode is set for all tests; nothing is asked of the network."""
+    with pytest.raises(ModelError, match="the hub did not give such a model"):
+        Extractor.from_pretrained("nobody/nothing-of-this-name")
+
+
+@pytest.mark.parametrize("name", ["nothing", "./no/such", "/no/such/folder", "~/nothing", "a/b/c"])
+def test_a_path_is_not_taken_for_a_name_on_the_hub(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked the hub"))
+    with pytest.raises(ModelError, match="there is no such model folder"):
+        Extractor.from_pretrained(name)
