@@ -86,17 +86,17 @@ class ExampleBuilder:
             )
 
     def _gold(self, document: Document, windows: list[Window]) -> tuple[Integers, NDArray[np.bool_]]:
-        flat = set(outermost(document.entities))
-        rows, marks = [], []
+        kept, rows = [], []
         for entity, span in zip(document.entities, word_spans(document), strict=True):
             if span is None:
                 self.lost.misaligned.append((document, entity))
             elif not any(w.start <= span[0] and span[1] <= w.end for w in windows):
                 self.lost.split.append((document, entity))
             else:
+                kept.append(entity)
                 rows.append((*span, self._labels[entity.label]))
-                marks.append(entity in flat)
-        return np.array(rows, np.int64).reshape(-1, 3), np.array(marks, np.bool_)
+        flat = set(outermost(kept))  # of those that can be learnt: a lost one hides none inside it
+        return np.array(rows, np.int64).reshape(-1, 3), np.array([entity in flat for entity in kept], np.bool_)
 
 
 _NO_GOLD, _NO_FLAT = np.zeros((0, 3), np.int64), np.zeros(0, np.bool_)

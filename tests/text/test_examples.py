@@ -1,0 +1,146 @@
+"""Examples: windows of words with their pieces, and every gold entity in one of them or told as lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spanwise.document import Document, Entity
+from spanwise.schema import EntityType, Schema
+from spanwise.text.examples import Example, ExampleBuilder
+from spanwise.text.pieces import WordPieces
+from spanwise.text.shapes import SHAPES
+
+SCHEMA = Schema((EntityType("Person"), EntityType("Place")))
+
+
+@pytest.fixture(scope="module")
+def pieces(tiny_encoder: Path) -> WordPieces:
+    from transformers import AutoTokenizer
+
+    return WordPieces(AutoTokenizer.from_pretrained(tiny_encoder), per_word=16)
+
+
+@pytest.fixture
+def builder(pieces: WordPieces) -> ExampleBuilder:
+    return ExampleBuilder(pieces, SCHEMA, limit=34, overlap=8)
+
+
+def examples(builder: ExampleBuilder, *documents: Document, gold: bool = True) -> list[list[Example]]:
+    return list(builder.build(documents, gold=gold))
+
+
+def test_a_short_document_is_one_example_with_its_pieces_and_gold(builder: ExampleBuilder) -> None:
+    document = Document.from_words(["Mara", "met", "Bo"], [(0, 1, "Person"), (2, 3, "Place")])
+    ((example,),) = examples(builder, document)
+    tokenizer = builder.pieces.tokenizer
+    tokens = ["[CLS]", "mar", "##a", "met", "b", "##o", "[SEP]"]
+    assert tokenizer.convert_ids_to_tokens(example.pieces.tolist()) == tokens
+    assert example.counts.tolist() == [2, 1, 2]
+    assert [SHAPES[shape] for shape in example.shapes] == ["title", "lower", "title"]
+    assert example.gold.tolist() == [[0, 1, 0], [2, 3, 1]]
+    assert example.gold_flat.tolist() == [True, True]
+    assert example.length == 3
+
+
+def test_a_raw_text_is_segmented_first(builder: ExampleBuilder) -> None:
+    ((example,),) = examples(builder, Document("Mara's dog.", entities=(Entity(0, 4, "Person"),)))
+    assert example.document.word_texts == ["Mara", "'s", "dog", "."]
+    assert example.gold.tolist() == [[0, 1, 0]]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t \u3000"])
+def test_a_document_without_words_has_no_examples_but_keeps_its_place(builder: ExampleBuilder, text: str) -> None:
+    other = Document.from_words(["Mara"])
+    assert [len(group) for group in examples(builder, other, Document(text), other)] == [1, 0, 1]
+
+
+def test_without_gold_examples_carry_none(builder: ExampleBuilder) -> None:
+    document = Document("Mara x", entities=(Entity(0, 4, "Person"), Entity(0, 2, "Person")))
+    ((example,),) = examples(builder, document, gold=False)
+    assert example.gold.shape == (0, 3)
+    assert len(builder.lost) == 0
+
+
+def test_an_entity_inside_a_word_is_told_as_lost(builder: ExampleBuilder) -> None:
+    document = Document("Mara met Bo", entities=(Entity(0, 2, "Person"), Entity(9, 11, "Person")))
+    ((example,),) = examples(builder, document)
+    assert example.gold.tolist() == [[2, 3, 0]]
+    assert [(d.id, e) for d, e in builder.lost.misaligned] == [("", document.entities[0])]
+    assert len(builder.lost) == 1
+
+
+def test_an_entity_wider_than_any_window_is_told_as_lost(builder: ExampleBuilder) -> None:
+    document = Document.from_words(["word"] * 40, [(0, 39, "Place"), (3, 4, "Person")])
+    groups = examples(builder, document)
+    assert [entity for _, entity in builder.lost.split] == [document.entities[0]]
+    assert sum(len(example.gold) for example in groups[0]) >= 1
+
+
+@pytest.mark.parametrize(
+    "outer", [Entity(0, 7, "Place"), Entity(0, 40 * 5 - 1, "Place")], ids=["misaligned", "too wide"]
+)
+def test_a_lost_entity_does_not_hide_the_one_inside_it_from_taggers(builder: ExampleBuilder, outer: Entity) -> None:
+    document = Document(" ".join(["word"] * 40), entities=(outer, Entity(0, 4, "Person")))
+    first = examples(builder, document)[0][0]
+    assert first.gold.tolist() == [[0, 1, 0]]
+    assert first.gold_flat.tolist() == [True]
+
+
+def test_entities_inside_others_are_marked(builder: ExampleBuilder) -> None:
+    document = Document.from_words(["Bank", "of", "Kell"], [(2, 3, "Place"), (0, 3, "Person")])
+    ((example,),) = examples(builder, document)
+    assert example.gold_flat.tolist() == [False, True]
+
+
+@st.composite
+def long_documents(draw: st.DrawFn) -> Document:
+    words = draw(
+        st.lists(st.sampled_from(["a", "met", "Mara", "Brenford", ".", "abcdefghijk"]), min_size=1, max_size=60)
+    )
+    starts = draw(st.lists(st.integers(0, len(words) - 1), max_size=10))
+    widths = draw(st.lists(st.integers(1, 8), min_size=len(starts), max_size=len(starts)))
+    entities = [(s, min(s + w, len(words)), "Person") for s, w in zip(starts, widths, strict=True)]
+    return Document.from_words(words, entities)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(document=long_documents())
+def test_every_word_and_every_entity_is_in_an_example(pieces: WordPieces, document: Document) -> None:
+    builder = ExampleBuilder(pieces, SCHEMA, limit=34, overlap=8)
+    (group,) = examples(builder, document)
+    starts = {word.start: index for index, word in enumerate(document.words)}
+    ends = {word.end: index + 1 for index, word in enumerate(document.words)}
+    found: set[tuple[int, int]] = set()
+    covered: set[int] = set()
+    for example in group:
+        shift = example.window.start
+        assert len(example.pieces) <= 34
+        assert example.counts.sum() == len(example.pieces) - 2
+        covered |= set(range(shift, shift + example.length))
+        found |= {(start + shift, end + shift) for start, end, _ in example.gold.tolist()}
+    assert covered == set(range(len(document.words)))
+    lost = {(starts[e.start], ends[e.end]) for _, e in builder.lost.split}
+    wanted = {(starts[e.start], ends[e.end]) for e in document.entities}
+    assert found | lost == wanted
+    counts = [len(ids) for ids in pieces(document.word_texts)]
+    assert all(sum(counts[start:end]) > 8 for start, end in lost)
+
+
+def test_examples_come_one_document_at_a_time(builder: ExampleBuilder) -> None:
+    """A corpus of any size is read in bounded memory."""
+    read: list[int] = []
+
+    def documents() -> Any:
+        for number in range(5):
+            read.append(number)
+            yield Document.from_words(["Mara"], id=str(number))
+
+    stream = builder.build(documents(), gold=False)
+    next(stream)
+    next(stream)
+    assert read == [0, 1]
