@@ -75,7 +75,8 @@ class Schema:
                 RelationType(**{**r, "head_types": tuple(r["head_types"]), "tail_types": tuple(r["tail_types"])})
                 for r in data.get("relations", ())
             )
-            if not all(isinstance(kind.name, str) for kind in (*entities, *relations)):
+            names = [*(entity.name for entity in entities), *(relation.name for relation in relations)]
+            if not all(isinstance(name, str) for name in names):
                 raise TypeError("a name is not a text")
         except (KeyError, TypeError) as error:
             raise SchemaError(f"the schema is malformed ({error}); write it with Schema.to_dict.") from None
