@@ -20,7 +20,7 @@ lint: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" pre-commit run --all-files --show-diff-on-failure
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 clean:
 	rm -rf $(VENV) demo build dist src/*.egg-info
