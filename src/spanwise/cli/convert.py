@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +34,7 @@ def convert(
     Example: [bold]spanwise convert train.json train.conll --scheme BIOES --lossy[/]
     """
     from spanwise.formats import FORMATS, Report, detect, format_for_writing, read, write
+    from spanwise.text.alignment import segmented
 
     if json and target == "-":
         raise InputError("--json and OUT '-' both write to standard output; choose one.")
@@ -43,19 +43,12 @@ def convert(
     target_format = to or format_for_writing(target)
     documents = read(source, source_format, scheme=from_scheme, skip_bad=skip_bad, report=report)
     if target_format in FORMATS and FORMATS[target_format].needs_words:
-        documents = _segmented(documents)
+        documents = map(segmented, documents)
     write(_watched(documents), target, target_format, scheme=scheme, lossy=lossy, report=report)
     if json:
         emit_json({"in": source, "out": target, "from": source_format, "to": target_format, **report.to_dict()})
     else:
         _summarise(report, f"{source} ({source_format})", f"{target} ({target_format})")
-
-
-def _segmented(documents: Iterable[Document]) -> Iterator[Document]:
-    from spanwise.text.words import segment
-
-    for document in documents:
-        yield document if document.words else replace(document, words=segment(document.text))
 
 
 def _watched(documents: Iterable[Document]) -> Iterator[Document]:
