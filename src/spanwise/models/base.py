@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -123,8 +124,9 @@ class SpanModel(nn.Module, ABC):
 
 def without_overlaps(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Heuristic decoding (BL-NER, section 3.2.3): of spans that overlap, the most probable is kept."""
-    kept: list[ScoredSpan] = []
+    kept: list[ScoredSpan] = []  # from left to right
     for span in sorted(spans, key=lambda s: (-s.score, s.start, s.end, s.label)):
-        if all(span.end <= other.start or other.end <= span.start for other in kept):
-            kept.append(span)
-    return sorted(kept)
+        at = bisect_left(kept, span.end, key=lambda other: other.start)
+        if at == 0 or kept[at - 1].end <= span.start:
+            kept.insert(at, span)
+    return kept
