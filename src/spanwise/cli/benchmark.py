@@ -37,7 +37,7 @@ def benchmark(
     runs = suites.plan(suite, corpus, seeds, set_ or ())
     done = {result["key"] for result in suites.read_results(folder)}
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("runs", total=len(runs), completed=sum(run.key in done for run in runs))
 
         def finished(result: dict[str, Any]) -> None:

@@ -1,0 +1,91 @@
+"""What every verb promises: help with an example, results on standard output, one sentence for wrong input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from spanwise import __version__
+from spanwise.cli import app
+from spanwise.errors import ModelError
+from spanwise.inference.extractor import Extractor
+
+Command = Callable[..., Any]
+VERBS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_the_verbs_of_a_users_way_are_there() -> None:
+    assert {"benchmark", "convert", "corpora", "evaluate", "inspect", "models", "predict", "train"} <= set(VERBS)
+
+
+@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_has_an_example(command: Command, name: str, flag: str) -> None:
+    done = command(name, flag)
+    assert (done.code, done.err) == (0, "")
+    assert f"Example: spanwise {name}" in " ".join(done.out.replace("│", " ").split())
+
+
+def test_no_verb_shows_the_help_and_the_version_is_told(command: Command) -> None:
+    assert "Usage: spanwise" in command().out + command().err
+    assert command("--version").out == f"{__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["nope", "train", "train recipe.yaml --nope", "predict", "evaluate", "benchmark bl-ner", "models x"],
+)
+def test_wrong_usage_ends_with_2_and_no_traceback(command: Command, arguments: str) -> None:
+    done = command(*arguments.split())
+    assert (done.code, done.out) == (2, "")
+    assert "Usage: spanwise" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_debug_shows_the_traceback(command: Command) -> None:
+    with pytest.raises(ModelError, match="there is no such model folder"):
+        command("--debug", "predict", "nope", "-")
+
+
+def test_text_in_brackets_is_printed_as_it_is(command: Command, tmp_path: Path) -> None:
+    assert "[bold]x[/]" in command("predict", tmp_path / "[bold]x[/]").refusal
+
+
+def test_an_interrupt_ends_with_130(command: Command, monkeypatch: pytest.MonkeyPatch, trained: Path) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Extractor, "from_pretrained", interrupt)
+    done = command("predict", trained)
+    assert (done.code, done.out) == (130, "")
+    assert "Traceback" not in done.err
+
+
+def python(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "spanwise", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_keeps_the_contract(trained: Path, tmp_path: Path) -> None:
+    done = python("predict", trained, "--lines", stdin="Ada Moss left Upper Dale .\n")
+    assert done.returncode == 0
+    assert [entity["label"] for entity in json.loads(done.stdout)["entities"]] == ["Person", "Place"]
+    refused = python("predict", tmp_path / "nope")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.splitlines() == [
+        f"error: {tmp_path / 'nope'}: there is no such model folder; train one with `spanwise train`."
+    ]
+
+
+@pytest.mark.slow
+def test_help_does_not_wait_for_torch() -> None:
+    code = "import sys, spanwise.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0

@@ -1,0 +1,174 @@
+"""`spanwise predict`: documents in, annotated documents out, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanwise import formats
+from spanwise.inference.extractor import Extractor
+
+Command = Callable[..., Any]
+TEXTS = ["Ada Moss met Bo in Upper Dale .", "", "In Westmoor it rained ."]
+
+
+@pytest.fixture(scope="module")
+def wanted(trained: Path) -> list[list[tuple[int, int, str]]]:
+    return [[(e.start, e.end, e.label) for e in d.entities] for d in Extractor.from_pretrained(trained)(TEXTS)]
+
+
+def records(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def spans(output: str) -> list[list[tuple[int, int, str]]]:
+    return [[(e["start"], e["end"], e["label"]) for e in record["entities"]] for record in records(output)]
+
+
+def lines(*texts: str) -> bytes:
+    return "".join(text + "\n" for text in texts).encode()
+
+
+def jsonl(*texts: str) -> bytes:
+    return lines(*(json.dumps({"text": text, "id": str(number)}) for number, text in enumerate(texts)))
+
+
+def test_a_file_gives_a_file(command: Command, trained: Path, wanted: Any, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(jsonl(*TEXTS))
+    done = command("predict", trained, tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "3 documents\n"
+    output = (tmp_path / "out.jsonl").read_text()
+    assert spans(output) == wanted
+    assert [(record["text"], record.get("id")) for record in records(output)] == list(zip(TEXTS, "012", strict=True))
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "out.jsonl"}
+
+
+def test_standard_input_gives_standard_output(command: Command, trained: Path, wanted: Any) -> None:
+    done = command("predict", trained, stdin=jsonl(*TEXTS))
+    assert done.code == 0
+    assert spans(done.out) == wanted
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
+def test_plain_lines_are_texts(command: Command, trained: Path, wanted: Any, tmp_path: Path, ending: bytes) -> None:
+    content = lines(*TEXTS).replace(b"\n", ending)
+    (tmp_path / "in.txt").write_bytes(content)
+    from_file = command("predict", trained, tmp_path / "in.txt", "--lines")
+    from_input = command("predict", trained, "--lines", stdin=content)
+    for done in (from_file, from_input):
+        assert done.code == 0
+        assert [record["text"] for record in records(done.out)] == TEXTS
+        assert spans(done.out) == wanted
+
+
+def test_a_last_line_without_its_end_counts(command: Command, trained: Path) -> None:
+    assert len(records(command("predict", trained, "--lines", stdin=b"Bo left .\nBo left .").out)) == 2
+
+
+def test_other_formats_can_be_written(command: Command, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(jsonl(TEXTS[0]))
+    assert command("predict", trained, tmp_path / "in.jsonl", tmp_path / "out.conll").code == 0
+    (document,) = formats.read(tmp_path / "out.conll")
+    assert [document.slice(entity) for entity in document.entities] == ["Ada Moss", "Bo", "Upper Dale"]
+
+
+def test_thresholds_hold_for_all_labels_or_for_one(command: Command, trained: Path) -> None:
+    def labels(*options: str) -> set[str]:
+        done = command("predict", trained, "--lines", *options, stdin=lines(*TEXTS))
+        return {label for found in spans(done.out) for _, _, label in found}
+
+    assert labels() == {"Person", "Place"}
+    assert labels("--threshold", "1") == set()
+    assert labels("--label-threshold", "Person=1") == {"Place"}
+    assert labels("--threshold", "1", "--label-threshold", "Person=0") == {"Person"}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ["--label-threshold", "Planet=0.5"],
+            "there is no label 'Planet' to set a threshold for; there are Person, Place.",
+        ),
+        (["--label-threshold", "Person=2"], "a threshold is a probability between 0 and 1, not 2.0."),
+        (["--label-threshold", "Person"], "a label's threshold is written LABEL=0.8, not 'Person'."),
+    ],
+)
+def test_a_wrong_threshold_is_told(command: Command, trained: Path, options: list[str], sentence: str) -> None:
+    assert command("predict", trained, "--lines", *options, stdin=lines(*TEXTS)).refusal == sentence
+
+
+def test_a_threshold_beyond_one_is_refused(command: Command, trained: Path) -> None:
+    done = command("predict", trained, "--lines", "--threshold", "1.5", stdin=b"")
+    assert (done.code, done.out) == (2, "")
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("existing", [None, "what was there"])
+def test_a_failure_in_the_middle_leaves_no_trace(
+    command: Command, trained: Path, tmp_path: Path, existing: str | None
+) -> None:
+    """The bad record comes after the first chunk of texts has been predicted and written to the draft."""
+    (tmp_path / "in.jsonl").write_bytes(jsonl(*["Bo left ."] * 700) + b"{oops\n")
+    target = tmp_path / "out.jsonl"
+    if existing:
+        target.write_text(existing)
+    told = command("predict", trained, tmp_path / "in.jsonl", target).refusal
+    assert "in.jsonl:701: the line is no JSON object" in told
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", *(["out.jsonl"] if existing else [])}
+    assert not existing or target.read_text() == existing
+
+
+def test_bad_records_are_passed_over_when_asked_for(command: Command, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(b"{oops\n" + jsonl(*TEXTS))
+    done = command("predict", trained, tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--skip-bad")
+    assert done.err == "3 documents, 1 bad records passed over\n"
+    done = command("predict", trained, "--lines", "--skip-bad", stdin="Bo left .\nAndré\n".encode("latin-1"))
+    assert len(records(done.out)) == 1
+    assert done.err == "1 documents, 1 bad records passed over\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "sentence"),
+    [
+        (["{folder}"], b"", "this is a folder"),
+        (["{folder}", "--lines"], b"", "Is a directory."),
+        (["{folder}/no.jsonl"], b"", "no.jsonl: no such file or folder; check the path."),
+        (["{folder}/no.txt", "--lines"], b"", "no.txt: No such file or directory."),
+        (["-"], b"", "standard input: the file holds no documents: it is empty"),
+        (["-"], b"{oops\n", "standard input:1: the line is no JSON object"),
+        (["-"], b"[]\n", "standard input:1: "),
+        (["-"], '{"text": "André"}\n'.encode("latin-1"), "standard input:1: byte 0xe9 is not UTF-8"),
+        (["-", "--lines"], "Bo\nAndré\n".encode("latin-1"), "standard input:2: byte 0xe9 is not UTF-8"),
+        (["-", "{folder}", "--to", "jsonl"], jsonl("Bo"), "this is a folder"),
+        (["-", "{folder}/no/out.jsonl"], jsonl("Bo"), "does not exist; create it first."),
+        (["-", "{folder}/out.xyz"], jsonl("Bo"), "the extension '.xyz' does not tell the format"),
+        (["-", "-", "--to", "conll"], jsonl("Bo"), "only 'jsonl' can go to standard output"),
+        (["-", "--from", "conll"], jsonl("Bo"), "standard input can only be read as 'jsonl'"),
+    ],
+)
+def test_bad_input_is_told(
+    command: Command, trained: Path, tmp_path: Path, arguments: list[str], stdin: bytes, sentence: str
+) -> None:
+    filled = [argument.format(folder=tmp_path) for argument in arguments]
+    assert sentence in command("predict", trained, *filled, stdin=stdin).refusal
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [" ".join([TEXTS[0]] * 32_768), "Bo" * 524_288], ids=["sentences", "one word"])
+def test_a_line_of_a_megabyte_is_read_to_its_end(command: Command, trained: Path, text: str) -> None:
+    began = time.process_time()
+    done = command("predict", trained, "--lines", stdin=text.encode())
+    assert done.code == 0
+    (record,) = records(done.out)
+    assert record["text"] == text
+    assert time.process_time() - began < 60
+    if text.startswith("Ada"):
+        assert {10 * entity["start"] // len(text) for entity in record["entities"]} == set(range(10))

@@ -1,0 +1,153 @@
+"""`spanwise train`: a recipe in, a model folder out, wrong input in one sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def files(easy_files: Path, easy_recipe: Path, tmp_path: Path) -> Path:
+    """A copy of the easy corpus and its recipe, to be damaged; the run goes to `run`."""
+    return Path(shutil.copytree(easy_files, tmp_path / "files"))
+
+
+def train(command: Command, files: Path, *overrides: str) -> Any:
+    settings = [part for override in ("train.epochs=1", *overrides) for part in ("--set", override)]
+    return command("train", files / "recipe.yaml", "--out", files / "run", *settings)
+
+
+def test_json_is_one_object_and_nothing_else(command: Command, easy_recipe: Path, tmp_path: Path) -> None:
+    done = command("train", easy_recipe, "--out", tmp_path / "run", "--set", "train.epochs=2", "--json")
+    assert done.code == 0
+    summary = json.loads(done.out)
+    assert set(summary) == {"folder", "dev_f1", "best_epoch", "steps", "seconds"}
+    assert summary["folder"] == str(tmp_path / "run")
+    assert summary["steps"] == 32
+    assert summary["dev_f1"] == json.loads((tmp_path / "run" / "run.json").read_text())["dev_f1"]
+
+
+def test_a_line_for_people_and_one_per_epoch(command: Command, files: Path) -> None:
+    done = train(command, files, "train.epochs=2")
+    assert done.code == 0
+    assert done.out.startswith(f"trained {files / 'run'} in ")
+    assert "dev F1" in done.out
+    assert [line.split("  ")[0] for line in done.err.splitlines()] == ["epoch 1/2", "epoch 2/2"]
+
+
+def test_a_second_call_goes_on_and_a_finished_run_is_refused(command: Command, files: Path) -> None:
+    train(command, files)
+    assert "holds a finished run" in train(command, files).refusal
+
+
+def test_only_the_first_of_several_processes_prints(
+    command: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    done = train(command, files)
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("train.epoch=1", "recipe.yaml: train.epoch: there is no such key."),
+        ("train.epochs=0", "recipe.yaml: train.epochs: Input should be greater than or equal to 1, not 0."),
+        ("train.epochs", "--set takes key=value, as in --set train.seed=2, not 'train.epochs'."),
+        ("model.name=nope", "there is no model 'nope'; there are "),
+        ("model.tagging=nope", "recipe.yaml: seq-ner: tagging: "),
+        ("bundle.name=seq-ner", "'seq-ner' cannot be bundled with 'seq-ner'; bundle a span model with a tagger."),
+        ("data={corpus: nope}", "there is no corpus 'nope'; known are "),
+        ("data={corpus: demo}", "has nested entities, which this seq-ner does not predict"),
+        ("encoder.name=/no/such/folder", "there is no encoder folder '/no/such/folder'; give another folder"),
+        ("encoder.name=nobody/nothing", "encoder 'nobody/nothing' cannot be loaded ("),
+        ("encoder.max_pieces=512", "encoder.max_pieces is 512, but "),
+        ("data.train=[no.jsonl]", "no.jsonl: no such file or folder; check the path."),
+        ("data.format=nope", "the format 'nope' is unknown; choose one of "),
+    ],
+)
+def test_a_wrong_value_is_told(command: Command, files: Path, override: str, sentence: str) -> None:
+    assert sentence in train(command, files, override).refusal
+    assert not (files / "run").exists() or not list((files / "run").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "a recipe is a mapping with the sections"),
+        (b"model: [\n", "this is not YAML ("),
+        ("model: {name: é}".encode("latin-1"), "byte 0xe9 is not UTF-8; save the recipe as UTF-8."),
+        (b"data: {corpus: demo}", "model: this key is required."),
+    ],
+    ids=["empty", "not YAML", "latin-1", "no model"],
+)
+def test_a_file_that_is_no_recipe_is_told(command: Command, files: Path, content: bytes, sentence: str) -> None:
+    (files / "recipe.yaml").write_bytes(content)
+    told = command("train", files / "recipe.yaml", "--out", files / "run").refusal
+    assert "recipe.yaml" in told
+    assert sentence in told
+
+
+def test_a_recipe_that_is_not_there_is_told(command: Command, tmp_path: Path) -> None:
+    told = command("train", tmp_path / "no.yaml", "--out", tmp_path / "run").refusal
+    assert "there is no recipe file" in told
+    assert "spanwise init" in told
+    assert "is a directory" in command("train", tmp_path, "--out", tmp_path / "run").refusal.lower()
+
+
+@pytest.mark.parametrize(
+    ("split", "content", "sentence"),
+    [
+        ("train", b"", "the file is empty: it holds no documents."),
+        ("train", b"\n\n", "the file is empty: it holds no documents."),
+        ("dev", b"", "the file is empty: it holds no documents."),
+        ("train", '{"text": "André", "entities": []}\n'.encode("latin-1"), ":1: byte 0xe9 is not UTF-8"),
+        ("train", b'{"text": "Bo", "entities": [{"start": 0, "end": 9, "label": "Person"}]}\n', "train.jsonl:1: "),
+        ("train", b'{"text": "Bo"\n', "train.jsonl:1: the line is no JSON object"),
+        ("dev", b'{"text": "Mars", "entities": [{"start": 0, "end": 4, "label": "Planet"}]}\n', "['Planet']"),
+    ],
+    ids=["empty", "blank", "empty dev", "latin-1", "beyond the text", "cut off", "unknown label in dev"],
+)
+def test_bad_data_is_told(command: Command, files: Path, split: str, content: bytes, sentence: str) -> None:
+    (files / f"{split}.jsonl").write_bytes(content)
+    assert sentence in train(command, files).refusal
+    assert not (files / "run").exists()
+
+
+def test_data_that_marks_nothing_is_told(command: Command, files: Path) -> None:
+    (files / "train.jsonl").write_text('{"text": "Bo", "entities": []}\n')
+    assert "marks no entity; there is nothing to learn." in train(command, files, "data.dev=[]", "data.test=[]").refusal
+
+
+def test_a_folder_instead_of_a_file_is_told(command: Command, files: Path) -> None:
+    (files / "train.jsonl").unlink()
+    (files / "train.jsonl").mkdir()
+    assert "this is a folder" in train(command, files).refusal
+
+
+def test_gold_across_words_is_told_and_training_goes_on(command: Command, files: Path) -> None:
+    with (files / "train.jsonl").open("a") as file:
+        file.write('{"text": "Unbreakable", "id": "odd", "entities": [{"start": 0, "end": 2, "label": "Person"}]}\n')
+    done = train(command, files)
+    assert done.code == 0
+    assert "note: 1 training entities do not fall on word borders" in done.err
+    assert "'Un' in document 'odd'" in done.err
+
+
+def test_bad_records_are_passed_over_when_the_recipe_says_so(command: Command, files: Path) -> None:
+    with (files / "train.jsonl").open("a") as file:
+        file.write("{oops\n")
+    assert "train.jsonl:65: " in train(command, files).refusal
+    assert train(command, files, "data.skip_bad=true").code == 0
+
+
+def test_threads_that_are_no_number_are_told(command: Command, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPANWISE_THREADS", "many")
+    assert "SPANWISE_THREADS is a number of threads" in train(command, files).refusal

@@ -1,0 +1,220 @@
+"""Suites of runs: what is planned, what is done once only, and the table in the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from spanwise import benchmark, corpora
+from spanwise.errors import CorpusError, FormatError, RecipeError
+
+SHIPPED = benchmark.names()
+
+
+@pytest.fixture
+def suites(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """suites(name, ...): write a suite of two tiny variants that takes a second to run."""
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    monkeypatch.setattr(benchmark, "SUITES", folder)
+    quick = {"encoder.name": str(tiny_encoder), "train.epochs": 1, "train.batch_size": 8}
+
+    def write(name: str = "tiny", **sections: Any) -> None:
+        suite = {
+            "title": "Tiny",
+            "variants": {
+                "tags": {"recipe": "seq-ner", "set": quick},
+                "spans": {"recipe": "span-ner", "set": quick},
+            },
+            "corpora": {"easy": {"train.task_lr": 0.01}},
+            "paper": {"easy": {"tags": [90.0, 80.0, 84.7]}},
+            **sections,
+        }
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(suite, sort_keys=False))
+
+    write()
+    return write
+
+
+@pytest.fixture
+def easy(easy_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The easy corpus under a name."""
+    corpus = corpora.from_files(*([easy_files / f"{split}.jsonl"] for split in ("train", "dev", "test")))
+    monkeypatch.setattr(corpora, "load", lambda name: corpus)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_suite_is_valid_and_opens_with_its_command(name: str) -> None:
+    first = (benchmark.SUITES / f"{name}.yaml").read_text().splitlines()[0]
+    assert first.startswith(f"# spanwise benchmark {name} --corpus ")
+    runs = benchmark.plan(name, "wnut17", seeds=2)
+    assert len({run.key for run in runs}) == len(runs) == 2 * len(benchmark.Suite.load(name).variants)
+
+
+def test_a_plan_takes_all_variants_of_a_seed_before_the_next(suites: Any) -> None:
+    runs = benchmark.plan("tiny", "easy", seeds=2)
+    assert [(run.variant, run.seed) for run in runs] == [("tags", 1), ("spans", 1), ("tags", 2), ("spans", 2)]
+    assert [run.recipe.train.seed for run in runs] == [1, 1, 2, 2]
+
+
+def test_the_users_settings_come_after_the_variants_and_those_after_the_corpus(suites: Any) -> None:
+    suites(
+        variants={"a": {"recipe": "seq-ner", "set": {"train.epochs": 2, "train.batch_size": 2}}},
+        corpora={"easy": {"train.epochs": 3, "train.batch_size": 3, "train.warmup": 0.3}},
+    )
+    (run,) = benchmark.plan("tiny", "easy", 1, ["train.epochs=4"])
+    assert (run.recipe.train.epochs, run.recipe.train.batch_size, run.recipe.train.warmup) == (4, 2, 0.3)
+    assert run.recipe.data.corpus == "easy"
+    (other,) = benchmark.plan("tiny", "elsewhere", 1)
+    assert (other.recipe.train.epochs, other.recipe.train.warmup) == (2, 0.1)
+
+
+def test_a_suite_can_take_the_settings_of_another(suites: Any) -> None:
+    suites("base", corpora={"easy": {"train.warmup": 0.4}})
+    suites(settings="base")
+    assert benchmark.plan("tiny", "easy", 1)[0].recipe.train.warmup == 0.4
+
+
+@pytest.mark.parametrize("name", ["nope", "../recipes/seq-ner", ""])
+def test_an_unknown_suite_is_told_with_those_there_are(suites: Any, name: str) -> None:
+    with pytest.raises(RecipeError, match=r"there is no suite .*; there are tiny"):
+        benchmark.plan(name, "easy", 1)
+
+
+def test_a_wrong_setting_is_told_with_its_variant(suites: Any) -> None:
+    with pytest.raises(RecipeError, match=r"suite variant 'tags': train\.epoch: there is no such key"):
+        benchmark.plan("tiny", "easy", 1, ["train.epoch=4"])
+
+
+def test_every_run_is_a_line_and_a_second_call_does_nothing_more(suites: Any, easy: None, tmp_path: Path) -> None:
+    runs, finished = benchmark.plan("tiny", "easy", 1), []
+    results = benchmark.run_suite(runs, tmp_path / "out", finished=finished.append)
+    assert results == finished == lines(tmp_path / "out")
+    assert [(result["variant"], result["seed"], result["corpus"]) for result in results] == [
+        ("tags", 1, "easy"),
+        ("spans", 1, "easy"),
+    ]
+    for run, result in zip(runs, results, strict=True):
+        assert set(result["test"]) >= {"precision", "recall", "f1"}
+        assert result["recipe"] == run.recipe.model_dump(mode="json")
+        assert result["environment"]["torch"]
+    assert not list((tmp_path / "out" / "runs").iterdir())  # the models are not kept
+    before = (tmp_path / "out" / "results.jsonl").read_bytes()
+    assert benchmark.run_suite(runs, tmp_path / "out", finished=lambda _: pytest.fail("run again")) == results
+    assert (tmp_path / "out" / "results.jsonl").read_bytes() == before
+
+
+def test_models_are_kept_when_asked_for(suites: Any, easy: None, tmp_path: Path) -> None:
+    (run, _) = benchmark.plan("tiny", "easy", 1)
+    benchmark.run_suite([run], tmp_path / "out", keep=True)
+    assert (tmp_path / "out" / "runs" / run.key / "model.safetensors").exists()
+
+
+def test_a_stopped_suite_goes_on_where_it_was(suites: Any, easy: None, tmp_path: Path) -> None:
+    runs = benchmark.plan("tiny", "easy", 1)
+
+    def stop(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        benchmark.run_suite(runs, tmp_path / "out", finished=stop)
+    first = lines(tmp_path / "out")
+    assert [line["variant"] for line in first] == ["tags"]
+    done: list[dict[str, Any]] = []
+    results = benchmark.run_suite(runs, tmp_path / "out", finished=done.append)
+    assert [result["variant"] for result in done] == ["spans"]
+    assert results == [*first, *done]
+
+
+def test_a_run_that_was_trained_but_not_scored_is_not_trained_again(
+    suites: Any, easy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spanwise.inference import evaluation
+    from spanwise.training import run as training
+
+    (run, _) = benchmark.plan("tiny", "easy", 1)
+    with monkeypatch.context() as broken:
+        broken.setattr(evaluation, "evaluate_model", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            benchmark.run_suite([run], tmp_path / "out")
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("trained again"))
+    assert len(benchmark.run_suite([run], tmp_path / "out")) == 1
+
+
+def test_suites_share_equal_runs_and_each_names_them_its_own_way(suites: Any, easy: None, tmp_path: Path) -> None:
+    (run, _) = benchmark.plan("tiny", "easy", 1)
+    benchmark.run_suite([run], tmp_path / "out")
+    variants = yaml.safe_load((benchmark.SUITES / "tiny.yaml").read_text())["variants"]
+    suites("other", variants={"the same tags": variants["tags"]})
+    runs = benchmark.plan("other", "easy", 1)
+    results = benchmark.run_suite(runs, tmp_path / "out", finished=lambda _: pytest.fail("run again"))
+    assert [row.variant for row in benchmark.summarize("other", "easy", results)] == ["the same tags"]
+    assert len(lines(tmp_path / "out")) == 1
+
+
+def test_an_unknown_corpus_is_told(suites: Any, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="there is no corpus 'nope'"):
+        benchmark.run_suite(benchmark.plan("tiny", "nope", 1), tmp_path / "out")
+
+
+def test_a_file_of_something_else_is_told(suites: Any, tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text("hello\n")
+    with pytest.raises(FormatError, match="this is not a file of results"):
+        benchmark.run_suite(benchmark.plan("tiny", "easy", 1), tmp_path)
+
+
+@pytest.mark.slow
+def test_runs_in_processes_of_their_own_give_the_same_scores(suites: Any, tmp_path: Path) -> None:
+    """On the demo corpus, which every process finds by its name."""
+    runs = benchmark.plan("tiny", "demo", 1, ["train.batch_size=32"])
+    assert len(runs) == 2
+    together = benchmark.run_suite(runs, tmp_path / "two", jobs=2)
+    alone = benchmark.run_suite(runs[:1], tmp_path / "one")
+    assert [result["variant"] for result in together] == ["tags", "spans"]
+    assert together[0]["test"] == alone[0]["test"]
+    assert [result["threads"] for result in together] == [1, 1]
+
+
+def result(variant: str, seed: int, precision: float, recall: float, f1: float) -> dict[str, Any]:
+    return {"variant": variant, "seed": seed, "test": {"precision": precision, "recall": recall, "f1": f1}}
+
+
+RESULTS = [result("tags", 1, 0.5, 0.4, 0.6), result("tags", 2, 0.7, 0.4, 0.5), result("spans", 1, 0.25, 0.5, 1 / 3)]
+
+
+def test_the_table_holds_mean_and_sample_deviation_in_per_cent(suites: Any) -> None:
+    tags, spans = benchmark.summarize("tiny", "easy", RESULTS)
+    assert (tags.variant, tags.runs, tags.paper) == ("tags", 2, (90.0, 80.0, 84.7))
+    assert tags.mean == pytest.approx({"precision": 60.0, "recall": 40.0, "f1": 55.0})
+    assert tags.std == pytest.approx({"precision": 14.142136, "recall": 0.0, "f1": 7.071068})
+    assert (spans.variant, spans.runs, spans.std, spans.paper) == ("spans", 1, None, None)
+    assert spans.mean == pytest.approx({"precision": 25.0, "recall": 50.0, "f1": 33.333333})
+
+
+def test_variants_without_results_have_no_row(suites: Any) -> None:
+    assert [row.variant for row in benchmark.summarize("tiny", "easy", RESULTS[2:])] == ["spans"]
+
+
+def test_the_papers_figures_can_stand_under_another_name(suites: Any) -> None:
+    suites(variants={"tags": {"recipe": "seq-ner", "paper": "none"}, "spans": {"recipe": "span-ner", "paper": "tags"}})
+    tags, spans = benchmark.summarize("tiny", "easy", RESULTS)
+    assert (tags.paper, spans.paper) == (None, (90.0, 80.0, 84.7))
+
+
+def test_the_table_as_markdown(suites: Any) -> None:
+    assert benchmark.markdown(benchmark.summarize("tiny", "easy", RESULTS)) == (
+        "| model | runs | P | R | F1 | paper P / R / F1 |\n"
+        "|---|---|---|---|---|---|\n"
+        "| tags | 2 | 60.00 ± 14.14 | 40.00 ± 0.00 | 55.00 ± 7.07 | 90.00 / 80.00 / 84.70 |\n"
+        "| spans | 1 | 25.00 | 50.00 | 33.33 | – |\n"
+    )
