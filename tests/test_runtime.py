@@ -29,6 +29,15 @@ def test_an_argument_counts_before_the_environment_and_that_before_the_machine(m
     assert runtime.set_threads() == torch.get_num_threads() == runtime.cores()
 
 
+def test_processes_of_one_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(runtime.THREADS)
+    monkeypatch.setattr(runtime, "cores", lambda: 4)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert runtime.set_threads() == 2
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "9")
+    assert runtime.set_threads() == 1
+
+
 @pytest.mark.parametrize("value", ["many", "-1", "0", "", "1.5"])
 def test_a_number_of_threads_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv(runtime.THREADS, value)

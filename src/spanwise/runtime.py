@@ -22,10 +22,10 @@ def cores() -> int:
 
 
 def set_threads(count: int | None = None) -> int:
-    """Let torch use this many threads: the argument, else SPANWISE_THREADS, else all cores there are."""
+    """Let torch use this many threads: the argument, else SPANWISE_THREADS, else this process's share of the cores."""
     import torch
 
-    chosen = count or _threads_asked_for() or cores()
+    chosen = count or _threads_asked_for() or max(1, cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
     torch.set_num_threads(chosen)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     return chosen
