@@ -144,6 +144,14 @@ def test_documents_without_id_or_with_the_same_one_all_get_files(tmp_path):
     assert [d.text for d in read(tmp_path / "out")] == ["a", "d", "c", "b"]
 
 
+@pytest.mark.parametrize("ids", [["a-3", "a", "a"], ["document-000002", ""], ["a", "a-2", "a-3", "a", "a", "a-4"]])
+def test_ids_that_look_like_the_numbered_names_of_others_overwrite_nothing(tmp_path, ids):
+    report = Report()
+    write([Document(f"text {place}", id=id) for place, id in enumerate(ids)], tmp_path / "out", "brat", report=report)
+    assert sorted(d.text for d in read(tmp_path / "out")) == [f"text {place}" for place in range(len(ids))]
+    assert report.written == len(ids)
+
+
 def test_an_entity_over_a_line_end_is_written_on_one_line(tmp_path):
     document = Document("New\nYork", entities=(Entity(0, 8, "LOC"),), id="x")
     write([document], tmp_path / "out", "brat")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -222,14 +223,11 @@ def _write(documents: Iterable[Document], writing: Writing) -> None:
 
 
 def _free_path(folder: Path, document: Document, number: int) -> Path:
-    """A file named for the document's id, or for its number if it has none, or one that another already has."""
+    """A file named for the document's id, or for its number if it has none, and numbered if another has that name."""
     name = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", document.id)
-    path = folder / f"{name}.txt"
-    if not name or len(name.encode()) > 200:
-        path = folder / f"document-{number:06}.txt"
-    elif path.exists():
-        path = folder / f"{name}-{number}.txt"
-    return path
+    stem = name if 0 < len(name.encode()) <= 200 else f"document-{number:06}"
+    stems = chain([stem], (f"{stem}-{further}" for further in count(number)))
+    return next(path for path in (folder / f"{stem}.txt" for stem in stems) if not path.exists())
 
 
 BRAT = Format(
