@@ -83,17 +83,39 @@ def test_a_missing_split_is_told_with_those_there_are(files: dict[str, Path]) ->
         corpora.from_files([files["train"]]).split("test")
 
 
-def test_names_tell_the_splits_of_files() -> None:
-    names = ["a_train.json", "b.devel.tsv", "valid.jsonl", "my-test.conll", "more.json", "latest.json"]
-    train, dev, test = corpora.split_by_name(map(Path, names))
-    assert [path.name for path in train] == ["a_train.json", "more.json", "latest.json"]
-    assert [path.name for path in dev] == ["b.devel.tsv", "valid.jsonl"]
-    assert [path.name for path in test] == ["my-test.conll"]
+@pytest.mark.parametrize(
+    "names",
+    [
+        "a_train.json b.devel.tsv my-test.conll",
+        "eng.train eng.testa eng.testb",
+        "wnut17train.conll emerging.dev.conll emerging.test.annotated",
+        "Training.json Development.json Testing.json",
+        "train.json validation.json test.json",
+    ],
+)
+def test_names_tell_the_splits_of_files(names: str) -> None:
+    files = [Path(name) for name in names.split()]
+    assert corpora.split_by_name(reversed(files)) == ([files[0]], [files[1]], [files[2]])
 
 
-def test_files_without_train_among_their_names_are_all_train() -> None:
-    files = [Path("test.json"), Path("dev.json")]
+@pytest.mark.parametrize("names", ["test.json", "a.json latest.json", "dev.1.json dev.2.json"])
+def test_files_whose_names_tell_nothing_apart_are_all_train(names: str) -> None:
+    files = [Path(name) for name in names.split()]
     assert corpora.split_by_name(files) == (files, [], [])
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("train.json dev.json held-out.json", "'held-out.json' does not tell its split.* --dev or --test"),
+        ("mine.json test.json", "'mine.json' does not tell its split"),
+        ("train.json latest.json", "'latest.json' does not tell its split"),
+        ("eng.testa eng.testb", "none tells train"),
+    ],
+)
+def test_a_file_that_could_be_of_any_split_is_not_trained_on(names: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        corpora.split_by_name(map(Path, names.split()))
 
 
 def test_a_missing_corpus_is_told_with_the_variable_that_finds_it(

@@ -19,7 +19,12 @@ from spanwise.schema import EntityType, RelationType, Schema
 
 DATA_VARIABLE = "SPANWISE_DATA"
 DEFAULT_ROOT = Path("..", "shared", "data")
-_SPLIT_IN_NAME = re.compile(r"(?<![a-z])(train|dev|val|test)(?:ing|el|id|idation)?(?![a-z])")
+# testa and testb are the dev and the test split of CoNLL-2003
+_SPLIT_IN_NAME = re.compile(
+    r"(?<![a-z])(?:(?P<train>train(?:ing)?)"
+    r"|(?P<dev>dev(?:el|elopment)?|val(?:id|idation)?|testa)"
+    r"|(?P<test>test(?:ing|b)?))(?![a-z])"
+)
 NAMES = tuple(named.name for named in CORPORA)
 
 
@@ -82,15 +87,32 @@ def from_files(
 
 
 def split_by_name(files: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
-    """Train, dev and test files, as their names tell (dev, devel, valid …); all are train when no name tells that."""
-    splits: dict[str, list[Path]] = {"train": [], "dev": [], "val": [], "test": []}
+    """Train, dev and test files, as their names tell (dev, devel, valid, testa …).
+
+    All are train when no name tells a split, or all tell the same. Anything else that leaves a doubt is refused: a test
+    file among those to train on would spoil every score.
+    """
     listed = list(files)
-    for file in listed:
-        found = _SPLIT_IN_NAME.search(file.name.lower())
-        splits[found[1] if found else "train"].append(file)
-    if not splits["train"]:
+    told = {file: _split_in_name(file) for file in listed}
+    if len(set(told.values())) <= 1:
         return listed, [], []
-    return splits["train"], splits["dev"] + splits["val"], splits["test"]
+    if silent := [file.name for file in listed if told[file] is None]:
+        raise InputError(
+            f"the name of {silent[0]!r} does not tell its split, but those of other files do; give it with --dev or "
+            f"--test, or put 'train' into its name."
+        )
+    if "train" not in told.values():
+        raise InputError(
+            "the names of the files tell dev and test, but none tells train; give dev and test files with --dev and "
+            "--test, apart from those to train on."
+        )
+    train, dev, test = ([file for file in listed if told[file] == split] for split in ("train", "dev", "test"))
+    return train, dev, test
+
+
+def _split_in_name(file: Path) -> str | None:
+    found = _SPLIT_IN_NAME.search(file.name.lower())
+    return found.lastgroup if found else None
 
 
 def is_present(named: NamedCorpus, root: Path | None = None) -> bool:
