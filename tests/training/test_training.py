@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -175,10 +176,15 @@ def test_the_folder_holds_the_best_model_by_dev_f1(trained: Path, easy_files: Pa
     assert evaluate_model(Extractor.from_pretrained(trained), gold).entities.micro.f1 == summary["dev_f1"]
 
 
-def test_metrics_hold_every_loss_term_of_every_epoch(train_easy: TrainEasy, metrics: Metrics, tmp_path: Path) -> None:
-    train_easy(tmp_path / "run", "bundle={name: span-ner, alpha: 0.25}")
-    for line in metrics(tmp_path / "run"):
+def test_metrics_hold_the_mean_of_every_loss_term_of_every_epoch(
+    train_easy: TrainEasy, metrics: Metrics, memory: Any, tmp_path: Path
+) -> None:
+    listener = memory()
+    train_easy(tmp_path / "run", "bundle={name: span-ner, alpha: 0.25}", listener=listener)
+    for epoch, line in enumerate(metrics(tmp_path / "run")):
         assert set(line) == {"epoch", "loss", "tags", "spans", "dev", "best"}
+        steps = [step for step in listener.steps if step.epoch == epoch]
+        assert line["spans"] == pytest.approx(mean(step.terms["spans"] for step in steps), abs=1e-5)
         assert line["loss"] == pytest.approx(0.25 * line["tags"] + 0.75 * line["spans"], abs=1e-5)
 
 
