@@ -218,6 +218,57 @@ def test_fields_without_a_place_in_a_document_are_counted(tmp_path):
     assert report.dropped == {"field 'entites'": 1}
 
 
+HUGE = "x" * 1_000_000
+DIGITS = int("9" * 4000)
+
+
+@pytest.mark.parametrize(
+    ("format", "content"),
+    [
+        ("conll", HUGE),
+        ("conll", f"a\tB-X\nb\tB{HUGE}"),
+        ("conll-weibo", f"{HUGE}\tO"),
+        ("jsonl", HUGE),
+        ("jsonl", {"text": "a", "id": HUGE, "entities": [{"start": 0, "end": 2, "label": HUGE}]}),
+        ("jsonl", {"text": "a", "id": HUGE, "relations": [{"head": DIGITS, "tail": 0, "label": HUGE}]}),
+        ("jsonl", {HUGE: HUGE, "a": [[[[["x" * 60] * 9] * 9] * 9] * 9] * 9}),
+        ("spert", {"tokens": ["a"], "orig_id": HUGE, "entities": [{"type": HUGE, "start": 0, "end": 2}]}),
+        ("dygie", {"sentences": [["a"]], "ner": [[[DIGITS, DIGITS, HUGE]]]}),
+        ("dygie", {"sentences": [["a"]], "relations": [[[0, 0, DIGITS, 0, HUGE]]]}),
+        ("oneie", {"tokens": ["a"], "relation_mentions": [{"relation_type": HUGE, "arguments": [{HUGE: HUGE}]}]}),
+        *(
+            ("brat", line)
+            for line in (
+                HUGE,
+                f"T1\t{HUGE}",
+                f"T{HUGE}\tX 0 1;2 3\ta",
+                f"T1\tX 0 1\t{HUGE}",
+                f"T1\tX 0 9\t\nT1{HUGE}\tX{HUGE} 0 9\t",
+                f"R1\t{HUGE}",
+                f"R{HUGE}\tX Arg1:{HUGE} Arg2:{HUGE}",
+                f"R1\t{HUGE} Arg1:{HUGE} Arg2:T1",
+                f"E{HUGE}\t",
+                f"E{HUGE}\tX:{HUGE}",
+            )
+        ),
+    ],
+    ids=lambda value: value if str(value) in FORMATS else "",
+)
+def test_a_message_stays_short_whatever_the_file_holds(tmp_path, format, content):
+    path = tmp_path / ("x.ann" if format == "brat" else "x")
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    (tmp_path / "x.txt").write_text("a")
+    with pytest.raises(FormatError) as caught:
+        list(read(path, format))
+    assert len(caught.value.reason) < 1000
+
+
+def test_names_of_fields_are_counted_in_short(tmp_path):
+    report = Report()
+    list(read(write_lines(tmp_path / "x.jsonl", {"text": "a", HUGE: 1}), report=report))
+    assert len("".join(report.dropped)) < 100
+
+
 def test_a_pipe_is_refused_instead_of_losing_its_beginning(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FormatError, match="a pipe or device is read only once"):

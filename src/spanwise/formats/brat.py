@@ -15,6 +15,7 @@ from spanwise.document import Document, Entity, Relation
 from spanwise.errors import AnnotationError, FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, EventView, event_metadata, event_types
+from spanwise.formats.fields import clipped, shown
 from spanwise.formats.reading import MAX_RECORD, Line, Reading
 from spanwise.formats.writing import BOM, Writing, guard_bom
 
@@ -50,9 +51,9 @@ class _Standoff:
         if kind in _IGNORED:
             self.ignored[f"brat {_IGNORED[kind]}"] += 1
         elif kind not in {"T", "R", "E"}:
-            raise FormatError(f"the annotation {id!r} is of no kind that brat knows; correct or remove the line.")
+            raise FormatError(f"the annotation {shown(id)} is of no kind that brat knows; correct or remove the line.")
         elif id in self.entities or id in self.triggers:
-            raise FormatError(f"the id {id!r} is given twice; number the annotations apart.")
+            raise FormatError(f"the id {shown(id)} is given twice; number the annotations apart.")
         else:
             {"T": self._add_entity, "R": self._add_relation, "E": self._add_event}[kind](id, rest, line.number)
 
@@ -60,10 +61,13 @@ class _Standoff:
         place, _, text = rest.partition("\t")
         if _DISCONTINUOUS.fullmatch(place):
             raise FormatError(
-                f"{id} is discontinuous ({place!r}), which a document cannot hold; join or remove its parts."
+                f"{clipped(id)} is discontinuous ({shown(place)}), which a document cannot hold; "
+                f"join or remove its parts."
             )
         if not (match := _ENTITY.fullmatch(place.strip(" "))):
-            raise FormatError(f"{id} is {place!r}, but should be a type, a start and an end; correct the line.")
+            raise FormatError(
+                f"{clipped(id)} is {shown(place)}, but should be a type, a start and an end; correct the line."
+            )
         self.entities[id] = Entity(int(match[2]), int(match[3]), match[1])
         self.texts[id] = text
 
@@ -72,14 +76,14 @@ class _Standoff:
         pairs = sorted((_pair(argument) for argument in arguments), key=lambda pair: pair[0] == "Arg2")
         if len(pairs) != 2:
             raise FormatError(
-                f"{id} should be a type and two arguments (Arg1:T1 Arg2:T2), but is {rest!r}; correct it."
+                f"{clipped(id)} should be a type and two arguments (Arg1:T1 Arg2:T2), but is {shown(rest)}; correct it."
             )
         self.links.append((line, pairs[0][1], pairs[1][1], label))
 
     def _add_event(self, id: str, rest: str, line: int) -> None:
         parts = [_pair(part) for part in rest.split("\t")[0].split()]
         if not parts:
-            raise FormatError(f"{id} has no trigger; write it as Type:T1, then its arguments.")
+            raise FormatError(f"{clipped(id)} has no trigger; write it as Type:T1, then its arguments.")
         self.triggers[id] = parts[0][1]
         self.links.extend((line, id, argument, role) for role, argument in parts[1:])
 
@@ -87,12 +91,13 @@ class _Standoff:
         places = {name: index for index, name in enumerate(self.entities)}
         unknown = {name: trigger for name, trigger in self.triggers.items() if trigger not in places}
         if unknown:
-            raise FormatError(f"the events {unknown} name triggers that are not there; correct them.")
+            raise FormatError(f"the events {shown(unknown)} name triggers that are not there; correct them.")
         places |= {name: places[trigger] for name, trigger in self.triggers.items()}
         for line, head, tail, label in self.links:
             if missing := {head, tail} - places.keys():
                 raise FormatError(
-                    f"{label!r} joins {sorted(missing)}, which is not there; correct or remove it.", line=line
+                    f"{shown(label)} joins {shown(sorted(missing))}, which is not there; correct or remove it.",
+                    line=line,
                 )
         return Document(
             text,
@@ -106,7 +111,9 @@ class _Standoff:
 def _pair(argument: str) -> tuple[str, str]:
     role, colon, id = argument.rpartition(":")
     if not colon or not role or not id:
-        raise FormatError(f"the argument {argument!r} should be a role and an id with a colon between; correct it.")
+        raise FormatError(
+            f"the argument {shown(argument)} should be a role and an id with a colon between; correct it."
+        )
     return role, id
 
 
@@ -140,7 +147,8 @@ def _fitting(text: str, standoff: _Standoff) -> str:
         if not (wrong := _mismatch(candidate, standoff)):
             return candidate
     raise FormatError(
-        f"{wrong} says {standoff.texts[wrong]!r}, but its offsets hold other text; annotate this very text, unchanged."
+        f"{clipped(wrong)} says {shown(standoff.texts[wrong])}, but its offsets hold other text; "
+        f"annotate this very text, unchanged."
     )
 
 

@@ -12,6 +12,7 @@ from spanwise.document import Document, outermost
 from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
+from spanwise.formats.fields import shown
 from spanwise.formats.reading import Line, Reading
 from spanwise.formats.tokens import on_words, tell_spacing, word_spans
 from spanwise.formats.writing import Writing, guard_bom
@@ -42,13 +43,13 @@ class Layout:
         if len(cells) < 2 or not cells[0]:
             kind = "tabs" if self.separator == "\t" else "spaces"
             raise FormatError(
-                f"{text!r} is not a token and a tag with {kind} between them; add the column.", line=line.number
+                f"{shown(text)} is not a token and a tag with {kind} between them; add the column.", line=line.number
             )
         if not self.numbered:
             return cells[0], cells[-1]
         if len(cells[0]) < 2 or not cells[0][-1].isdigit():
             raise FormatError(
-                f"the token {cells[0]!r} does not end in a digit; read the file as 'conll'.", line=line.number
+                f"the token {shown(cells[0])} does not end in a digit; read the file as 'conll'.", line=line.number
             )
         return cells[0][:-1], cells[-1]
 

@@ -44,7 +44,7 @@ class _Sentence:
         for side in (head, tail):
             if side not in self._mentions:
                 raise FormatError(
-                    f"the relation {label!r} joins tokens {side}, which are no entity; correct the tokens."
+                    f"the relation {shown(label)} joins tokens {shown(side)}, which are no entity; correct the tokens."
                 )
         self.relations.append(Relation(self._mentions[head], self._mentions[tail], label))
 
@@ -68,8 +68,9 @@ class _Sentence:
         span = WordSpan(start - self._offset, end + 1 - self._offset, label)
         if not 0 <= span.first < span.last <= len(self.words):
             raise FormatError(
-                f"{label!r} at tokens {start} to {end} lies outside its sentence, which has tokens {self._offset} to "
-                f"{self._offset + len(self.words) - 1}; offsets count through the document and ends are inclusive."
+                f"{shown(label)} at tokens {shown(start)} to {shown(end)} lies outside its sentence, which has "
+                f"tokens {self._offset} to {self._offset + len(self.words) - 1}; "
+                f"offsets count through the document and ends are inclusive."
             )
         self.spans.append(span)
 

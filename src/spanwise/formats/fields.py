@@ -12,6 +12,8 @@ T = TypeVar("T", int, str, list, dict)  # type: ignore[type-arg]  # the element 
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
+_SHORT.maxlevel = 3
+_LONGEST = 300
 _NAMES: dict[type, str] = {int: "an integer", str: "a string", list: "an array", dict: "an object"}
 
 
@@ -74,8 +76,13 @@ def identifier(record: dict[str, Any], key: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value, short enough for a message."""
-    return _SHORT.repr(value)
+    """A value, short enough for a message, whatever the file holds."""
+    return clipped(_SHORT.repr(value))
+
+
+def clipped(text: str) -> str:
+    """A text without its middle when it is too long for a message."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 def _check_encodable(value: str, what: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 from spanwise.document import Document
 from spanwise.errors import AnnotationError, FormatError
 from spanwise.formats import json_array
-from spanwise.formats.fields import checked, shown
+from spanwise.formats.fields import checked, clipped, shown
 from spanwise.formats.report import Report
 
 R = TypeVar("R")
@@ -110,7 +110,7 @@ class Reading:
 
     def tell_unknown(self, record: dict[str, Any], known: frozenset[str]) -> None:
         """Count the fields of a record that have no place in a document."""
-        self.report.dropped.update(f"field {key!r}" for key in record if key not in known)
+        self.report.dropped.update(f"field {shown(key)}" for key in record if key not in known)
 
     def bad(self, error: FormatError | AnnotationError, line: int | None) -> None:
         """Count a bad record and go on, or stop with its place."""
@@ -122,7 +122,7 @@ class Reading:
     def placed(self, error: FormatError | AnnotationError, line: int | None) -> FormatError:
         """The error with the file and the line that it came from."""
         if not isinstance(error, FormatError):
-            return FormatError(str(error), self.name, line)
+            return FormatError(clipped(str(error)), self.name, line)
         if error.path is not None:
             return error
         return FormatError(error.reason, self.name, line if error.line is None else error.line)

@@ -28,6 +28,12 @@ class Report:
         if len(self.errors) < ERRORS_KEPT:
             self.errors.append(error)
 
+    def sentences(self) -> list[str]:
+        """What the user must see: what was detected, left out and passed over."""
+        left_out = [f"left out: {count:,} x {kind}." for kind, count in self.dropped.most_common()]
+        bad = [f"passed over {self.bad:,} bad records, the first: {self.errors[0]}"] if self.bad else []
+        return [*(f"{note}." for note in self.notes), *left_out, *bad]
+
     def to_dict(self) -> dict[str, Any]:
         """The report as plain JSON values."""
         return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spanwise.errors import FormatError
+from spanwise.formats.fields import shown
 from spanwise.formats.tokens import WordSpan
 
 # How each scheme writes the first, an inner, the last and the only word of an entity.
@@ -30,7 +31,7 @@ def scheme_named(name: str) -> str:
     """The scheme of this name, in any case and by its usual other names."""
     scheme = _ALIASES.get(name.upper(), name.upper())
     if scheme not in SCHEMES:
-        raise FormatError(f"the tag scheme {name!r} is unknown; choose one of {', '.join(SCHEMES)}.")
+        raise FormatError(f"the tag scheme {shown(name)} is unknown; choose one of {', '.join(SCHEMES)}.")
     return scheme
 
 
@@ -79,7 +80,7 @@ def _split(tag: str, scheme: str, index: int) -> tuple[str, str]:
     letter, dash, label = tag.partition("-")
     if letter not in _READ[scheme] or not dash or not label:
         known = ", ".join(f"{letter}-TYPE" for letter in _READ[scheme])
-        reason = f"the tag {tag!r} is not one of {scheme} ({known}, O); correct it, or name the file's scheme."
+        reason = f"the tag {shown(tag)} is not one of {scheme} ({known}, O); correct it, or name the file's scheme."
         raise TagError(reason, index)
     return _READ[scheme][letter], label
 

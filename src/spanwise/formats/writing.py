@@ -126,7 +126,7 @@ def dumps(value: Any, document: Document) -> str:
 
 
 def named(document: Document) -> str:
-    return f"document {document.id!r}" if document.id else f"the document {shown(document.text)}"
+    return f"document {shown(document.id)}" if document.id else f"the document {shown(document.text)}"
 
 
 def guard_bom(text: str) -> str:
