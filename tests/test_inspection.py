@@ -109,6 +109,14 @@ def test_unseen_words_are_a_share_of_all_words_of_the_split() -> None:
     assert found["test"].oov_density == 0.5
 
 
+def test_labels_that_train_lacks_are_listed_by_split() -> None:
+    train = Document.from_words(["a", "b"], [(0, 1, "X"), (1, 2, "Y")], [Relation(0, 1, "X")])
+    test = Document.from_words(["a", "b"], [(0, 1, "X"), (1, 2, "Z")], [Relation(0, 1, "Y")])
+    found = inspect(corpus_of(train=[train], dev=[train], test=[test])).splits
+    assert {name: split.unknown_labels for name, split in found.items()} == {"train": (), "dev": (), "test": ("Y", "Z")}
+    assert inspect(corpus_of(all=[test])).splits["all"].unknown_labels == ()
+
+
 def test_what_does_not_fall_on_word_borders_is_listed_with_its_place() -> None:
     raw = Document("Unbreakable glass", entities=(Entity(2, 7, "Thing"), Entity(12, 17, "Thing")))
     named = Document("abc", entities=(Entity(0, 1, "X"),), id="d7")

@@ -11,6 +11,7 @@ from typing import Any
 from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity
 from spanwise.formats.events import event_types
+from spanwise.schema import Schema
 from spanwise.text.alignment import align, segmented
 
 
@@ -21,8 +22,9 @@ class SplitInspection:
     `events` are the entities that trigger an event; `nested` those that lie inside a wider entity (the same bounds
     under two labels do not count); `crossing` the pairs that overlap without one inside the other. A document is a
     duplicate when its text stands before in the split, an annotation when the same bounds and label stand before in
-    the document. `oov_density` is the share of words that do not occur in train (BL-NER, eq. 21). `widths` counts
-    entities by their number of words.
+    the document. `oov_density` is the share of words that do not occur in train (BL-NER, eq. 21). `unknown_labels` are
+    the types of entities and relations that do not: no model can learn them. `widths` counts entities by their number
+    of words.
     """
 
     documents: int
@@ -37,6 +39,7 @@ class SplitInspection:
     oov_density: float | None
     entity_types: Mapping[str, int]
     relation_types: Mapping[str, int]
+    unknown_labels: tuple[str, ...]
     widths: Mapping[int, int]
 
 
@@ -69,19 +72,24 @@ def inspect(corpus: Corpus) -> Inspection:
     """Count what the corpus holds and list what a model could not learn from it."""
     splits = {name: tuple(map(segmented, documents)) for name, documents in corpus.splits.items()}
     train = splits.get("train", ())
-    vocabulary = {word for document in train for word in document.word_texts}
+    known = _Vocabulary.of(train)
     counted = {
-        name: _inspect_split(documents, vocabulary if train and name != "train" else None)
+        name: _inspect_split(documents, known if train and name != "train" else None)
         for name, documents in splits.items()
     }
-    measured = [counted["train"]] if train else list(counted.values())
     train_texts = {document.text for document in train}
     return Inspection(
         splits=counted,
         misaligned=tuple(found for name, documents in splits.items() for found in _misaligned(name, documents)),
-        width_coverage=_coverage(sum((Counter(split.widths) for split in measured), Counter())),
+        width_coverage=_coverage(measured_widths(counted)),
         shared_with_test=sum(document.text in train_texts for document in splits.get("test", ())),
     )
+
+
+def measured_widths(splits: Mapping[str, SplitInspection]) -> Counter[int]:
+    """Entities by their number of words: those of train, or of all splits without a train split."""
+    measured = [splits["train"]] if "train" in splits else splits.values()
+    return sum((Counter(split.widths) for split in measured), Counter())
 
 
 def nested(entities: Iterable[Entity]) -> int:
@@ -107,11 +115,30 @@ def crossing(entities: Iterable[Entity]) -> int:
     return count
 
 
-def _inspect_split(documents: Sequence[Document], vocabulary: set[str] | None) -> SplitInspection:
+@dataclass(frozen=True)
+class _Vocabulary:
+    """The words and labels that occur in documents."""
+
+    words: frozenset[str]
+    labels: Schema
+
+    @classmethod
+    def of(cls, documents: Sequence[Document]) -> _Vocabulary:
+        words = frozenset(word for document in documents for word in document.word_texts)
+        return cls(words, Schema.from_documents(documents))
+
+    def lacks(self, labels: Schema) -> tuple[str, ...]:
+        """The names of those entity and relation types that do not occur."""
+        entities = set(labels.entity_names) - set(self.labels.entity_names)
+        relations = set(labels.relation_names) - set(self.labels.relation_names)
+        return tuple(sorted(entities | relations))
+
+
+def _inspect_split(documents: Sequence[Document], known: _Vocabulary | None) -> SplitInspection:
     entities = [entity for document in documents for entity in document.entities]
     relations = [relation for document in documents for relation in document.relations]
     words = [word for document in documents for word in document.word_texts]
-    unseen = None if vocabulary is None else sum(word not in vocabulary for word in words)
+    unseen = None if known is None else sum(word not in known.words for word in words)
     return SplitInspection(
         documents=len(documents),
         words=len(words),
@@ -125,6 +152,7 @@ def _inspect_split(documents: Sequence[Document], vocabulary: set[str] | None) -
         oov_density=None if unseen is None else unseen / max(1, len(words)),
         entity_types=_by_frequency(entity.label for entity in entities),
         relation_types=_by_frequency(relation.label for relation in relations),
+        unknown_labels=() if known is None else known.lacks(Schema.from_documents(documents)),
         widths=_widths(documents),
     )
 

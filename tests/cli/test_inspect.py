@@ -58,7 +58,34 @@ def test_bad_records_end_the_reading_unless_they_are_skipped(run, tmp_path: Path
     code, out, err = run("inspect", train, "--skip-bad", "--json")
     assert code == 0
     assert json.loads(out)["splits"]["train"]["documents"] == 1
-    assert "1 bad records were skipped" in err
+    assert "skipped 1 bad records" in err
+    assert "train.jsonl:2" in err
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_label_that_train_lacks_is_reported_and_not_refused(run, tmp_path: Path, flags: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+    train, test = write(tmp_path / "train.jsonl", "Ada left."), tmp_path / "test.jsonl"
+    test.write_text('{"text": "Oslo", "entities": [{"start": 0, "end": 4, "label": "[Place]"}]}\n')
+    code, out, _ = run("inspect", train, test, *flags)
+    assert code == 0
+    if flags:
+        assert {n: s["unknown_labels"] for n, s in json.loads(out)["splits"].items()} == {
+            "train": [],
+            "test": ["[Place]"],
+        }
+    else:
+        assert "test has labels that train lacks: [Place]." in out
+
+
+def test_a_field_that_no_document_has_and_the_notes_are_told(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    train = tmp_path / "train.jsonl"
+    train.write_text('{"text": "Ada left.", "spans": [{"start": 0, "end": 3, "label": "Person"}]}\n')
+    code, _, err = run("inspect", train, "--json")
+    assert code == 0
+    assert "left out: 1 x field 'spans'" in err
+    columns = tmp_path / "train.conll"
+    columns.write_text("Ada\tB-Person\n")
+    assert "train.conll: scheme IOB2 (detected)" in run("inspect", columns)[2]
 
 
 @pytest.mark.parametrize(

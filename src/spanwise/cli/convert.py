@@ -10,11 +10,11 @@ import typer
 from rich.markup import escape
 
 from spanwise.cli.app import app, emit_json, err
+from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
 if TYPE_CHECKING:
     from spanwise.document import Document
-    from spanwise.formats import Report
 
 
 @app.command()
@@ -48,7 +48,9 @@ def convert(
     if json:
         emit_json({"in": source, "out": target, "from": source_format, "to": target_format, **report.to_dict()})
     else:
-        _summarise(report, f"{source} ({source_format})", f"{target} ({target_format})")
+        err.print(escape(f"read {report.read:,} documents from {source} ({source_format})"), soft_wrap=True)
+        err.print(escape(f"wrote {report.written:,} to {target} ({target_format})"), soft_wrap=True)
+        print_report(report)
 
 
 def _watched(documents: Iterable[Document]) -> Iterator[Document]:
@@ -67,12 +69,3 @@ def _watched(documents: Iterable[Document]) -> Iterator[Document]:
     finally:
         if progress.live.is_started:
             progress.stop()
-
-
-def _summarise(report: Report, source: str, target: str) -> None:
-    lines = [f"read {report.read:,} documents from {source}", f"wrote {report.written:,} to {target}", *report.notes]
-    lines += [f"left out: {count:,} x {kind}" for kind, count in report.dropped.most_common()]
-    if report.bad:
-        lines += [f"skipped {report.bad:,} bad records, the first of them:", *(f"  {e}" for e in report.errors)]
-    for line in lines:
-        err.print(escape(line), soft_wrap=True)

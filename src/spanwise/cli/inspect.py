@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.reports import print_report
 
 if TYPE_CHECKING:
     from spanwise.corpora import Corpus
@@ -40,10 +41,7 @@ def inspect(
     report = Report()
     with err.status("reading and counting"):
         found = inspect_corpus(_corpus(corpus, files or [], dev or [], test or [], format, data, skip_bad, report))
-    for error in report.errors:
-        err.print(f"skipped: {error}", markup=False, soft_wrap=True)
-    if report.bad:
-        err.print(f"{report.bad} bad records were skipped")
+    print_report(report)
     if json:
         emit_json(found.to_dict())
     else:
@@ -71,7 +69,7 @@ def _corpus(
         return corpora.load(name, data)
     if not dev and not test:
         files, dev, test = corpora.split_by_name(files)
-    return corpora.from_files(files, dev, test, format=format, skip_bad=skip_bad, report=report)
+    return corpora.from_files(files, dev, test, format=format, skip_bad=skip_bad, report=report, check_labels=False)
 
 
 def _print(found: Inspection) -> None:
@@ -82,6 +80,10 @@ def _print(found: Inspection) -> None:
     if found.width_coverage:
         width = next(width for width, share in found.width_coverage.items() if share >= 0.99)
         out.print(f"99 % of the entities have at most {width} words, the widest {max(map(int, found.width_coverage))}.")
+    for name, split in found.splits.items():
+        if split.unknown_labels:
+            labels = ", ".join(split.unknown_labels)
+            out.print(f"{name} has labels that train lacks: {labels}.", markup=False, soft_wrap=True)
     if found.shared_with_test:
         out.print(f"{found.shared_with_test} test documents also stand in train.")
     if found.misaligned:
