@@ -49,6 +49,18 @@ def test_the_table_tells_the_counts_and_the_traps(run, tmp_path: Path) -> None: 
     assert "train 2: Person at 0 to 2, 'Un'" in out
 
 
+def test_the_table_tells_how_wide_entities_are_and_what_a_maximum_width_covers(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    sentence, one, two = "a b c d e f g h", {"start": 0, "end": 1}, {"start": 0, "end": 3}
+    entities = [one] * 150 + [two] * 48 + [{"start": 0, "end": 9}, {"start": 0, "end": 15}]
+    record = {"text": sentence, "entities": [{**entity, "label": "X"} for entity in entities]}
+    (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    _, out, _ = run("inspect", tmp_path / "train.jsonl")
+    rows = [line.replace("│", " ").split() for line in out.splitlines()]
+    assert ["1", "150", "75.0%"] in rows
+    assert ["2", "48", "99.0%"] in rows
+    assert ["up", "to", "8", "2", "100.0%"] in rows
+
+
 def test_bad_records_end_the_reading_unless_they_are_skipped(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     train = write(tmp_path / "train.jsonl", "Ada left.")
     train.write_text(train.read_text() + "{oops\n")

@@ -78,8 +78,7 @@ def _print(found: Inspection) -> None:
         if any(getattr(split, f"{kind}_types") for split in found.splits.values()):
             out.print(_labels(found, kind))
     if found.width_coverage:
-        width = next(width for width, share in found.width_coverage.items() if share >= 0.99)
-        out.print(f"99 % of the entities have at most {width} words, the widest {max(map(int, found.width_coverage))}.")
+        out.print(_widths(found))
     for name, split in found.splits.items():
         if split.unknown_labels:
             labels = ", ".join(split.unknown_labels)
@@ -105,6 +104,23 @@ def _counts(found: Inspection) -> Table:
         table.add_row(field.replace("_", " "), *(f"{getattr(split, field):,}" for split in found.splits.values()))
     densities = (split.oov_density for split in found.splits.values())
     table.add_row("words not in train", *("–" if share is None else f"{share:.1%}" for share in densities))
+    return table
+
+
+def _widths(found: Inspection) -> Table:
+    """Entities by their number of words, and the share that a model of this maximum width can find."""
+    from spanwise.inspection import measured_widths
+
+    counts, shares = measured_widths(found.splits), found.width_coverage
+    enough, widest = next(int(width) for width, share in shares.items() if share >= 0.99), len(shares)
+    where = "train" if "train" in found.splits else "all"
+    table = Table("words", title=f"width of the entities of {where}", title_justify="left")
+    table.add_column("entities", justify="right")
+    table.add_column("share of at most so many words", justify="right")
+    for width in sorted(width for width in counts if width <= enough):
+        table.add_row(str(width), f"{counts[width]:,}", f"{shares[str(width)]:.1%}")
+    if wider := sum(count for width, count in counts.items() if width > enough):
+        table.add_row(f"up to {widest}", f"{wider:,}", "100.0%")
     return table
 
 
