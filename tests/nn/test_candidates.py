@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,6 +29,15 @@ def test_all_spans_are_those_of_two_loops(length: int, max_width: int) -> None:
 def test_their_number_is_the_papers(n: int) -> None:
     width = 10  # BL-NER section 3.2.2
     assert len(all_spans(n, width)) == width * (2 * n - width + 1) // 2
+
+
+def test_a_width_beyond_the_sentence_costs_no_memory() -> None:
+    tracemalloc.start()
+    spans = all_spans(100, 100_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(spans) == 100 * 101 // 2
+    assert peak < 2**20
 
 
 def test_spans_that_are_shared_between_calls_cannot_be_changed() -> None:

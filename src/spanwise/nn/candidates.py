@@ -13,7 +13,8 @@ Spans = NDArray[np.int64]
 @lru_cache(maxsize=4096)
 def all_spans(length: int, max_width: int) -> Spans:
     """Every [start, end) of at most `max_width` words in a sentence of `length` words. -> [M, 2]"""
-    start, width = np.divmod(np.arange(length * max_width, dtype=np.int64), max_width)
+    widest = min(max_width, length)
+    start, width = np.divmod(np.arange(length * widest, dtype=np.int64), widest)
     end = start + width + 1
     inside = end <= length
     spans = np.stack((start[inside], end[inside]), axis=1)
