@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from spanwise.demo import SPLITS, demo_folder, unseen_text
+from spanwise.demo import demo_folder, unseen_text
 from spanwise.demo.generator import SIZES, generate
 from spanwise.demo.grammar import Writer, read_rules
 from spanwise.demo.names import Names
@@ -24,7 +24,7 @@ EVENTS = {"Acquire", "Appoint", "Open", "Strike", "Fund", "Win"}
 
 @pytest.fixture(scope="module")
 def corpus() -> dict[str, list[Document]]:
-    return {split: [_document(line) for line in _lines(split)] for split in SPLITS}
+    return {split: [_document(line) for line in _lines(split)] for split in SIZES}
 
 
 def _lines(split: str) -> list[str]:
@@ -75,7 +75,7 @@ def test_no_sentence_comes_twice_and_no_name_in_two_splits(corpus):
         split: {d.slice(e) for d in documents for e in d.entities if e.label in NAMED}
         for split, documents in corpus.items()
     }
-    for one, other in combinations(SPLITS, 2):
+    for one, other in combinations(SIZES, 2):
         assert not names[one] & names[other]
 
 

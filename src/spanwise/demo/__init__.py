@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-SPLITS = ("train", "dev", "test")
-
 
 def demo_folder() -> Path:
     """The folder that holds train.jsonl, dev.jsonl, test.jsonl, schema.json and unseen.txt."""

@@ -57,7 +57,6 @@ class Format:
     `is_folder`: it is a folder of files, not one file."""
 
     name: str
-    summary: str
     matches: Callable[[Probe], bool]
     read: Callable[[Reading], Iterator[Document]]
     write: Callable[[Iterable[Document], Writing], None] | None

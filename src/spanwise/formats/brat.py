@@ -240,7 +240,6 @@ def _free_path(folder: Path, document: Document, number: int) -> Path:
 
 BRAT = Format(
     name="brat",
-    summary="brat standoff: a folder of .txt and .ann files",
     matches=_matches,
     read=_read,
     write=_write,

@@ -201,7 +201,6 @@ def _matches_weibo(probe: Probe) -> bool:
 
 CONLL = Format(
     name="conll",
-    summary="one word a line, its tag in the last column, a blank line between sentences",
     matches=_matches,
     read=partial(_read, numbered=False),
     write=_write,
@@ -210,7 +209,6 @@ CONLL = Format(
 )
 CONLL_WEIBO = Format(
     name="conll-weibo",
-    summary="Weibo NER: as conll, but each character is followed by a digit, which is taken away",
     matches=_matches_weibo,
     read=partial(_read, numbered=True),
     write=None,

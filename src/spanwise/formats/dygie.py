@@ -213,7 +213,6 @@ def _write(documents: Iterable[Document], writing: Writing) -> None:
 
 DYGIE = Format(
     name="dygie",
-    summary="DyGIE++: JSON lines, a document of sentences with entities, relations and events",
     matches=_matches,
     read=_read,
     write=_write,

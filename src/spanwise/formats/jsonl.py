@@ -68,7 +68,6 @@ def _write(documents: Iterable[Document], writing: Writing) -> None:
 
 JSONL = Format(
     name="jsonl",
-    summary="spanwise's own: one JSON object a line, character offsets",
     matches=_matches,
     read=_read,
     write=_write,

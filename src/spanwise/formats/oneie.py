@@ -146,7 +146,6 @@ def _write(documents: Iterable[Document], writing: Writing) -> None:
 
 ONEIE = Format(
     name="oneie",
-    summary="OneIE: JSON lines of tokens with entity, relation and event mentions",
     matches=_matches,
     read=_read,
     write=_write,

@@ -63,7 +63,6 @@ def _array(records: Iterable[bytes]) -> Iterator[bytes]:
 
 SPERT = Format(
     name="spert",
-    summary="SpERT: one JSON array of sentences, entities and relations by token index",
     matches=_matches,
     read=_read,
     write=_write,
