@@ -205,7 +205,7 @@ def test_missing_file_unknown_format_and_unreadable_content_are_told(tmp_path):
     with pytest.raises(FormatError, match="no such file"):
         read(tmp_path / "missing.jsonl")
     (tmp_path / "notes.md").write_text("Just a text.\n")
-    with pytest.raises(FormatError, match=r"not recognised, or name the format \(--from\): one of brat, "):
+    with pytest.raises(FormatError, match="the format is not recognised; name it: one of brat, "):
         read(tmp_path / "notes.md")
     with pytest.raises(FormatError, match="the format 'xml' is unknown; choose one of"):
         read(tmp_path / "notes.md", "xml")

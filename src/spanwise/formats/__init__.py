@@ -98,8 +98,12 @@ def detect(path: Path | str) -> str:
             return format.name
     if name := _by_suffix(path):
         return name
-    problem = "this is a folder without .ann files; give one file" if path.is_dir() else "the format is not recognised"
-    raise FormatError(f"{problem}, or name the format (--from): one of {', '.join(FORMATS)}.", path)
+    problem = (
+        "this is a folder without .ann files; give one file, or name its format"
+        if path.is_dir()
+        else "the format is not recognised; name it"
+    )
+    raise FormatError(f"{problem}: one of {', '.join(FORMATS)}.", path)
 
 
 def format_for_writing(path: Path | str) -> str:
@@ -109,7 +113,7 @@ def format_for_writing(path: Path | str) -> str:
     if name := _by_suffix(Path(path)):
         return name
     raise FormatError(
-        f"the extension {Path(path).suffix!r} does not tell the format; name it (--to): one of {', '.join(FORMATS)}.",
+        f"the extension {Path(path).suffix!r} does not tell the format; name it: one of {', '.join(FORMATS)}.",
         path,
     )
 
