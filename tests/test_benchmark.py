@@ -43,9 +43,13 @@ def suites(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def easy(easy_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The easy corpus under a name."""
+    """The easy corpus under a name, for runs in this process; `execute` is what a process of its own would do."""
     corpus = corpora.from_files(*([easy_files / f"{split}.jsonl"] for split in ("train", "dev", "test")))
-    monkeypatch.setattr(corpora, "load", lambda name: corpus)
+    load = corpora.load
+    monkeypatch.setattr(corpora, "load", lambda name: corpus if name == "easy" else load(name))
+    monkeypatch.setattr(
+        benchmark, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
+    )
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -162,7 +166,7 @@ def test_suites_share_equal_runs_and_each_names_them_its_own_way(suites: Any, ea
     assert len(lines(tmp_path / "out")) == 1
 
 
-def test_an_unknown_corpus_is_told(suites: Any, tmp_path: Path) -> None:
+def test_an_unknown_corpus_is_told(suites: Any, easy: None, tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="there is no corpus 'nope'"):
         benchmark.run_suite(benchmark.plan("tiny", "nope", 1), tmp_path / "out")
 
@@ -182,7 +186,7 @@ def test_runs_in_processes_of_their_own_give_the_same_scores(suites: Any, tmp_pa
     alone = benchmark.run_suite(runs[:1], tmp_path / "one")
     assert [result["variant"] for result in together] == ["tags", "spans"]
     assert together[0]["test"] == alone[0]["test"]
-    assert [result["threads"] for result in together] == [1, 1]
+    assert [result["environment"]["threads"] for result in together] == [1, 1]
 
 
 def result(variant: str, seed: int, precision: float, recall: float, f1: float) -> dict[str, Any]:

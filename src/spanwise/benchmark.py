@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from datetime import date
 from hashlib import sha256
@@ -102,11 +103,22 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     path = folder / RESULTS
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    *lines, _ = path.read_text(encoding="utf-8").split("\n")  # behind the last line end: what a kill cut off
     try:
         return [json.loads(line) for line in lines if line.strip()]
     except ValueError as error:
         raise FormatError(f"this is not a file of results ({error}); move it away.", path) from None
+
+
+def append_result(folder: Path, result: Mapping[str, Any]) -> None:
+    """Add a line that is on disk when this returns, in the place of one that a kill cut off."""
+    with (folder / RESULTS).open("ab+") as file:
+        file.seek(0)
+        whole = file.read().rfind(b"\n") + 1
+        file.truncate(whole)
+        file.write(json.dumps(result, ensure_ascii=False).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> dict[str, Any]:
@@ -114,13 +126,16 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> dict[str
     from spanwise import corpora, runtime
     from spanwise.inference.evaluation import evaluate_model
     from spanwise.inference.extractor import Extractor
-    from spanwise.training.run import SUMMARY, train
+    from spanwise.training.reporting import Told
+    from spanwise.training.run import ENVIRONMENT, SUMMARY, train
 
-    used = runtime.set_threads(threads)
+    runtime.set_threads(threads)
+    told = Told()
     corpus = corpora.load(run.corpus)
     place = folder / "runs" / run.key
     if not (place / SUMMARY).exists():
-        train(run.recipe, place, corpus=corpus)
+        train(run.recipe, place, told, corpus)
+    environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
     test = evaluate_model(Extractor.from_pretrained(place), corpus.split("test"))
     if not keep:
@@ -136,9 +151,9 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> dict[str
         "dev_f1": summary["dev_f1"],
         "best_epoch": summary["best_epoch"],
         "seconds": summary["seconds"],
-        "threads": used,
         "date": str(date.today()),
-        "environment": runtime.describe(),
+        "told": told.sentences,
+        "environment": environment,
         "recipe": run.recipe.model_dump(mode="json"),
     }
 
@@ -155,10 +170,7 @@ def run_suite(
     folder.mkdir(parents=True, exist_ok=True)
     done = {result["key"] for result in read_results(folder)}
     for result in _execute_all([run for run in runs if run.key not in done], folder, jobs, keep):
-        with (folder / RESULTS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(result, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_result(folder, result)
         finished(result)
     found = {result["key"]: result for result in read_results(folder)}
     return [{**found[run.key], "suite": run.suite, "variant": run.variant} for run in runs]
@@ -173,9 +185,13 @@ def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> It
         try:
             for future in as_completed(waiting):
                 yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        except BrokenProcessPool:
+            raise RecipeError(
+                "a run's process was ended from outside; start again, perhaps with fewer --jobs."
+            ) from None
+        finally:
+            for future in waiting:  # no shutdown(wait=False): its thread dies with a traceback (CPython gh-119592)
+                future.cancel()
 
 
 @dataclass(frozen=True, slots=True)

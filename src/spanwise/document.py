@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from spanwise.errors import AnnotationError
 
-_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+
+class Span(Protocol):
+    """Whatever has a start and, exclusive, an end."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+S = TypeVar("S", bound=Span)
 
 
 class Offsets(NamedTuple):
@@ -51,11 +62,12 @@ class Document:
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
     id: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=lambda: _NO_METADATA, compare=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("words", "entities", "relations"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "words", tuple(w if type(w) is Offsets else Offsets(*w) for w in self.words))
+        object.__setattr__(self, "entities", tuple(self.entities))
+        object.__setattr__(self, "relations", tuple(self.relations))
         self._check_words()
         self._check_entities()
         self._check_relations()
@@ -69,7 +81,7 @@ class Document:
         *,
         joiner: str = " ",
         id: str = "",
-        metadata: Mapping[str, Any] = _NO_METADATA,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Document:
         """Join words into a text; the entities' bounds are word indices, half-open."""
         pieces, offsets, cursor = [], [], 0
@@ -85,7 +97,7 @@ class Document:
                     f"{len(offsets)} words; correct the bounds (the end is exclusive)."
                 )
             marked.append(Entity(offsets[first].start, offsets[last - 1].end, label))
-        return cls(joiner.join(pieces), tuple(offsets), tuple(marked), tuple(relations), id, metadata)
+        return cls(joiner.join(pieces), tuple(offsets), tuple(marked), tuple(relations), id, metadata or {})
 
     def slice(self, span: Entity | Offsets) -> str:
         """The text that an entity or a word covers."""
@@ -136,11 +148,17 @@ class Document:
 
 def outermost(entities: Iterable[Entity]) -> tuple[Entity, ...]:
     """The entities without overlap, the widest kept first, in the order of the text."""
-    kept: list[Entity] = []
-    for entity in sorted(entities, key=lambda e: (e.start - e.end, e.start)):
-        if all(entity.end <= other.start or other.end <= entity.start for other in kept):
-            kept.append(entity)
-    return tuple(sorted(kept, key=lambda e: e.start))
+    return tuple(first_come(sorted(entities, key=lambda e: (e.start - e.end, e.start))))
+
+
+def first_come(ranked: Iterable[S]) -> list[S]:
+    """Of spans given in order of preference, those that overlap none before them, from left to right."""
+    kept: list[S] = []
+    for span in ranked:
+        at = bisect_left(kept, span.end, key=lambda other: other.start)
+        if at == 0 or kept[at - 1].end <= span.start:
+            kept.insert(at, span)
+    return kept
 
 
 def _named(id: str) -> str:

@@ -27,6 +27,7 @@ from spanwise.text.alignment import word_spans
 from spanwise.text.examples import Example, ExampleBuilder
 
 Thresholds = float | Mapping[str, float]
+TOKEN_BUDGET = 4096  # word pieces of one batch, padding included
 log = logging.getLogger("spanwise")
 
 
@@ -37,6 +38,7 @@ class Blueprint:
     encoder: EncoderConfig
     model: ModelSection
     bundle: BundleSection | None
+    threshold: float = 0.0  # the least probability of an entity, where a call names none
 
     @classmethod
     def from_recipe(cls, recipe: Recipe, facts: DataFacts) -> Blueprint:
@@ -46,7 +48,7 @@ class Blueprint:
         if bundle is not None:
             options = bundle.config().fitted(facts).model_dump()
             bundle = BundleSection(name=bundle.name, alpha=bundle.alpha, **options)
-        return cls(recipe.encoder, model, bundle)
+        return cls(recipe.encoder, model, bundle, recipe.evaluation.threshold)
 
     def build(self, encoder: WordEncoder, schema: Schema) -> SpanModel:
         model = _member(self.model, encoder, schema)
@@ -81,7 +83,7 @@ class Pipeline:
         return collate(examples, self.pieces.pad, len(self.pieces.prefix), self.model.candidates, rng)
 
     def predict(
-        self, documents: Sequence[Document], *, thresholds: Thresholds = 0.0, token_budget: int = 4096
+        self, documents: Sequence[Document], *, thresholds: Thresholds | None = None, token_budget: int = TOKEN_BUDGET
     ) -> list[Document]:
         """The documents with the model's annotations instead of their own, in order."""
         groups = list(self.builder.build(documents, gold=False))
@@ -94,7 +96,7 @@ class Pipeline:
         groups: Sequence[Sequence[Example]],
         documents: Iterable[Document],
         *,
-        thresholds: Thresholds,
+        thresholds: Thresholds | None,
         token_budget: int,
     ) -> list[Document]:
         """Predict on the examples of each document and put what is found back into the document."""
@@ -137,16 +139,19 @@ class Pipeline:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def threshold_vector(self, thresholds: Thresholds) -> Tensor:
-        """One threshold per entity type; types that a mapping leaves out have none."""
-        names = self.schema.entity_names
+    def threshold_vector(self, thresholds: Thresholds | None) -> Tensor:
+        """One threshold per entity type; the model's own where none is given."""
+        names, own = self.schema.entity_names, self.blueprint.threshold
+        thresholds = own if thresholds is None else thresholds
         if not isinstance(thresholds, Mapping):
             thresholds = dict.fromkeys(names, thresholds)
+        if odd := [value for value in thresholds.values() if not isinstance(value, (int, float))]:
+            raise InputError(f"a threshold is a number, or a mapping of labels to numbers, not {odd[0]!r}.")
         if unknown := sorted(set(thresholds) - set(names)):
             raise InputError(f"there is no label {unknown[0]!r} to set a threshold for; there are {', '.join(names)}.")
         if wrong := [value for value in thresholds.values() if not 0 <= value <= 1]:
             raise InputError(f"a threshold is a probability between 0 and 1, not {wrong[0]}.")
-        return torch.tensor([float(thresholds.get(name, 0.0)) for name in names], device=self.device)
+        return torch.tensor([float(thresholds.get(name, own)) for name in names], device=self.device)
 
 
 def _owned(example: Example, prediction: Prediction) -> Iterator[ScoredSpan]:
@@ -162,9 +167,10 @@ def data_facts(documents: Iterable[Document]) -> DataFacts:
     widths: Counter[int] = Counter()
     nested = False
     for document in documents:
-        spans = [span for span in word_spans(document) if span is not None]
-        widths.update(end - start for start, end in spans)
-        nested = nested or _overlap(spans)
+        pairs = zip(word_spans(document), document.entities, strict=True)
+        marked = {(*span, entity.label) for span, entity in pairs if span is not None}  # each once
+        widths.update(end - start for start, end, _ in marked)
+        nested = nested or _overlap((start, end) for start, end, _ in marked)
     return DataFacts(widths, nested)
 
 

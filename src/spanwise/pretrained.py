@@ -32,6 +32,7 @@ def save(pipeline: Pipeline, folder: Path) -> None:
         "encoder": {**blueprint.encoder.model_dump(mode="json"), "name": Path(blueprint.encoder.name).name},
         "model": blueprint.model.model_dump(mode="json"),
         "bundle": blueprint.bundle and blueprint.bundle.model_dump(mode="json"),
+        "threshold": blueprint.threshold,
         "transformer": {**transformer.to_dict(), "_name_or_path": "", "model_type": transformer.model_type},
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,6 +60,7 @@ def load(folder: Path | str) -> Pipeline:
             EncoderConfig(**config["encoder"]),
             ModelSection(**config["model"]),
             BundleSection(**bundle) if bundle else None,
+            float(config["threshold"]),
         )
         pipeline = Pipeline(blueprint, schema, transformer, tokenizer)
     except (KeyError, TypeError, ValueError, RuntimeError, SpanwiseError) as error:
@@ -95,7 +97,8 @@ def _transformer(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
             settings = dict(config["transformer"])
             transformer = AutoModel.from_config(AutoConfig.for_model(settings.pop("model_type"), **settings))
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "tokenizer.model")):
+            vocabulary = any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "tokenizer.model"))
+            if not (vocabulary and (folder / "tokenizer_config.json").is_file()):
                 raise ModelError(f"{folder}: the tokenizer's files are missing; copy the whole model folder.")
     except SpanwiseError:
         raise

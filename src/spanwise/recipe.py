@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spanwise.encoders import EncoderConfig
 from spanwise.errors import RecipeError
@@ -53,6 +53,11 @@ class DataSection(_Section):
     skip_bad: bool = False
     overlaps: Literal["refuse", "outermost"] = "refuse"  # what a flat model does with nested training entities
 
+    @field_validator("train", "dev", "test", mode="before")
+    @classmethod
+    def _one_file(cls, value: object) -> object:
+        return [value] if isinstance(value, (str, Path)) else value
+
     @model_validator(mode="after")
     def _one_source(self) -> DataSection:
         if (self.corpus is None) == (not self.train):
@@ -64,7 +69,7 @@ class TrainSection(_Section):
     epochs: int = Field(10, ge=1)
     batch_size: int = Field(16, ge=1)
     accumulate: int = Field(1, ge=1)
-    encoder_lr: float = Field(1e-4, gt=0)
+    encoder_lr: float = Field(2e-4, gt=0)
     task_lr: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.01, ge=0)
     warmup: float = Field(0.1, ge=0, lt=1)
@@ -77,8 +82,8 @@ class TrainSection(_Section):
 
 
 class EvaluationSection(_Section):
-    token_budget: int = Field(4096, ge=64)  # word pieces of one batch, padding included
-    threshold: float = Field(0.0, ge=0, le=1)
+    token_budget: int = Field(4096, ge=64)  # word pieces of one batch on dev, padding included
+    threshold: float = Field(0.0, ge=0, le=1)  # the least probability of an entity, kept with the model
 
 
 class Recipe(_Section):
@@ -125,7 +130,7 @@ class Recipe(_Section):
 def find_recipe(name: Path | str) -> Path:
     """A recipe file, or the shipped recipe of this name."""
     path = Path(name)
-    if path.exists():
+    if path.is_file():
         return path
     shipped = RECIPES / f"{path.name.removesuffix('.yaml')}.yaml"
     if len(path.parts) == 1 and shipped.exists():
@@ -149,8 +154,8 @@ def override(data: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]
                 raise RecipeError(f"--set {key}: {section!r} is a value and has no keys.")
         try:
             target[last] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise RecipeError(f"--set {key}: {value!r} is not a YAML value.") from None
+        except (yaml.YAMLError, ValueError, RecursionError):
+            raise RecipeError(f"--set {key}: {value!r:.60} is not a YAML value.") from None
     return result
 
 
@@ -160,7 +165,10 @@ def _new(target: dict[str, Any], section: str) -> dict[str, Any]:
 
 
 def _copied(data: Any) -> Any:
-    return {key: _copied(value) for key, value in data.items()} if isinstance(data, dict) else data
+    """A copy without shared or self-referring parts."""
+    if isinstance(data, dict):
+        return {key: _copied(value) for key, value in data.items()}
+    return [_copied(value) for value in data] if isinstance(data, list) else data
 
 
 def _anchored(data: DataSection, base: Path, overrides: Iterable[str]) -> DataSection:
@@ -177,7 +185,7 @@ def _anchored(data: DataSection, base: Path, overrides: Iterable[str]) -> DataSe
 
 def _read_yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return _copied(yaml.safe_load(path.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
         place = getattr(error, "problem_mark", None)
         line = f":{place.line + 1}" if place else ""
@@ -186,6 +194,8 @@ def _read_yaml(path: Path) -> Any:
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise RecipeError(f"{path}: byte 0x{byte:02x} is not UTF-8; save the recipe as UTF-8.") from None
+    except (ValueError, RecursionError) as error:  # a date that is none, an anchor inside itself
+        raise RecipeError(f"{path}: this YAML cannot be read ({error}); correct it.") from None
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -76,14 +76,14 @@ def choose(data: DataProfile) -> Choice:
     return Choice({"name": "span-ner", "max_width": width}, {"name": "seq-ner", "alpha": 0.1}, why)
 
 
-def recommend(corpus: Corpus, files: Mapping[str, Sequence[Path]], folder: Path, format: str | None = None) -> str:
-    """The text of a commented recipe for these files, to stand in `folder`."""
+def recommend(corpus: Corpus, files: Mapping[str, Sequence[Path]], recipe: Path, format: str | None = None) -> str:
+    """The text of a commented recipe for these files, to be written to `recipe`."""
     data = profile(corpus)
     choice = choose(data)
     batch = 8 if data.documents < 2000 else 16
     epochs = max(3, min(30, round(STEPS * batch / max(1, data.documents))))
     lines = [
-        "# spanwise train recipe.yaml --out runs/mine",
+        f"# spanwise train {recipe.name} --out runs/mine",
         f"# {data.documents:,} documents, {data.entities:,} entities, {data.labels} types, {data.script} script.",
         f"# Why this model: {choice.why}.",
     ]
@@ -94,7 +94,7 @@ def recommend(corpus: Corpus, files: Mapping[str, Sequence[Path]], folder: Path,
     if choice.bundle:
         lines += ["bundle:                     # a second model on the same encoder helps to train it (BL-NER, eq. 19)"]
         lines += _pairs(choice.bundle, _COMMENTS)
-    lines += ["data:", *_data(files, folder, format)]
+    lines += ["data:", *_data(files, recipe.parent, format)]
     lines += ["train:", *_pairs({"epochs": epochs, "batch_size": batch, **_RATES}, _COMMENTS)]
     if "dev" in corpus.splits:
         lines.append("  patience: 5               # epochs without a better dev F1 before training stops")

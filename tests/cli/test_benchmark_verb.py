@@ -18,7 +18,7 @@ Command = Callable[..., Any]
 def run(
     command: Command, tmp_path: Path, tiny_encoder: Path, easy_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Command:
-    """run("--json"): a suite of one variant on the easy corpus."""
+    """run("--json"): a suite of one variant on the easy corpus, in this process."""
     monkeypatch.setattr(benchmark, "SUITES", tmp_path)
     (tmp_path / "tiny.yaml").write_text(
         "title: Tiny\nvariants: {tags: {recipe: seq-ner}}\npaper: {demo: {tags: [50.0, 60.0, 54.55]}}\n"
@@ -26,6 +26,9 @@ def run(
     corpus = corpora.from_files(*([easy_files / f"{split}.jsonl"] for split in ("train", "dev", "test")))
     load = corpora.load
     monkeypatch.setattr(corpora, "load", lambda name: corpus if name == "demo" else load(name))
+    monkeypatch.setattr(
+        benchmark, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
+    )
 
     def call(*arguments: str, suite: str = "tiny", corpus: str = "demo") -> Any:
         quick = ("--set", f"encoder.name={tiny_encoder}", "--set", "train.epochs=1")

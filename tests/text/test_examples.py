@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spanwise.document import Document, Entity
 from spanwise.schema import EntityType, Schema
-from spanwise.text.examples import Example, ExampleBuilder
+from spanwise.text.examples import Example, ExampleBuilder, LostGold
 from spanwise.text.pieces import WordPieces
 from spanwise.text.shapes import SHAPES
 
@@ -63,7 +63,7 @@ def test_without_gold_examples_carry_none(builder: ExampleBuilder) -> None:
     document = Document("Mara x", entities=(Entity(0, 4, "Person"), Entity(0, 2, "Person")))
     ((example,),) = examples(builder, document, gold=False)
     assert example.gold.shape == (0, 3)
-    assert len(builder.lost) == 0
+    assert builder.lost == LostGold()
 
 
 def test_an_entity_inside_a_word_is_told_as_lost(builder: ExampleBuilder) -> None:
@@ -71,7 +71,7 @@ def test_an_entity_inside_a_word_is_told_as_lost(builder: ExampleBuilder) -> Non
     ((example,),) = examples(builder, document)
     assert example.gold.tolist() == [[2, 3, 0]]
     assert [(d.id, e) for d, e in builder.lost.misaligned] == [("", document.entities[0])]
-    assert len(builder.lost) == 1
+    assert builder.lost.misaligned
 
 
 def test_an_entity_wider_than_any_window_is_told_as_lost(builder: ExampleBuilder) -> None:
@@ -144,3 +144,15 @@ def test_examples_come_one_document_at_a_time(builder: ExampleBuilder) -> None:
     next(stream)
     next(stream)
     assert read == [0, 1]
+
+
+def test_no_border_of_a_training_window_cuts_an_entity(builder: ExampleBuilder) -> None:
+    words = ["word"] * 40
+    entities = [(start, start + 3, "Person") for start in range(0, 39, 3)]
+    document = Document.from_words(words, entities)
+    groups = examples(builder, document)
+    assert sum(map(len, groups)) > 1
+    for example in (example for group in groups for example in group):
+        start, end = example.window.start, example.window.end
+        assert not [e for e in entities if e[0] < start < e[1] or e[0] < end < e[1]]
+        assert len(example.gold) == sum(start <= first and last <= end for first, last, _ in entities)

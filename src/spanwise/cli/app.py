@@ -50,6 +50,9 @@ def _root(
 
 def main() -> None:
     """Run the app. Wrong input ends with one sentence and exit code 2; a traceback only with --debug."""
+    if "--debug" in sys.argv[1:]:  # before or behind the verb
+        sys.argv.remove("--debug")
+        os.environ["SPANWISE_DEBUG"] = "1"
     try:
         app()
     except (SpanwiseError, OSError, UnicodeError) as error:

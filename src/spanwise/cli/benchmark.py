@@ -49,7 +49,7 @@ def benchmark(
     if as_json:
         emit_json({"suite": suite, "corpus": corpus, "rows": [asdict(row) for row in rows]})
     else:
-        _print(f"{suite} on {corpus} (test)", rows)
+        _print(f"{suites.Suite.load(suite).title}, {corpus} test", rows)
 
 
 def _run_name(result: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,11 @@ def evaluate(
     corpus: Annotated[str | None, typer.Option(help="A named corpus instead of files.")] = None,
     split: Annotated[str, typer.Option(help="The split of the corpus or recipe.")] = "test",
     format: Annotated[str | None, typer.Option(help="The files' format; default: detected.")] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="The least probability of an entity.")] = 0.0,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Least probability; default: the model's.")
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
+    device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
@@ -34,21 +39,26 @@ def evaluate(
     if files and corpus is not None:
         raise InputError("give either labelled files or --corpus NAME.")
     from spanwise import corpora, formats, runtime
-    from spanwise.inference.evaluation import evaluate_model
+    from spanwise.inference.evaluation import evaluate_model, out_of_reach
     from spanwise.inference.extractor import Extractor
     from spanwise.recipe import Recipe
     from spanwise.training.preparation import load_corpus
     from spanwise.training.run import RECIPE
 
+    report = formats.Report()
     if files:
-        gold = [document for file in files for document in formats.read(file, format)]
+        read = (formats.read(file, format, skip_bad=skip_bad, report=report) for file in files)
+        gold = list(chain.from_iterable(read))
     elif corpus is not None:
         gold = list(corpora.load(corpus).split(split))
     else:
-        gold = list(load_corpus(Recipe.load(Path(model) / RECIPE)).split(split))
+        gold = list(load_corpus(Recipe.load(Path(model) / RECIPE), report).split(split))
     runtime.set_threads(threads)
     with err.status(f"{len(gold):,} documents"):
-        result = evaluate_model(Extractor.from_pretrained(model), gold, threshold)
+        extractor = Extractor.from_pretrained(model, device=device)
+        result = evaluate_model(extractor, gold, threshold)
+    for sentence in (*report.sentences(), *out_of_reach(extractor, gold)):
+        err.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(result.to_dict())
     else:
@@ -57,13 +67,14 @@ def evaluate(
 
 def scores_table(scores: Scores) -> object:
     """Labels, then micro and macro averages, in per cent."""
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("label", *("precision", "recall", "F1", "gold", "predicted"))
     for column in table.columns[1:]:
         column.justify = "right"
     for label, score in scores.labels.items():
-        table.add_row(label, *_percent(score), str(score.gold), str(score.predicted))
+        table.add_row(escape(label), *_percent(score), str(score.gold), str(score.predicted))
     table.add_section()
     table.add_row("micro", *_percent(scores.micro), str(scores.micro.gold), str(scores.micro.predicted))
     table.add_row("macro", *_percent(scores.macro))

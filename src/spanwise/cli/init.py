@@ -35,9 +35,9 @@ def init(
     report = formats.Report()
     with err.status("reading"):
         corpus = corpora.from_files(splits["train"], splits["dev"], splits["test"], format=format, report=report)
-        text = recommend(corpus, splits, recipe.parent, format)
-    for note in report.notes:
-        err.print(f"note: {note}", markup=False, soft_wrap=True)
+        text = recommend(corpus, splits, recipe, format)
+    for sentence in report.sentences():
+        err.print(f"note: {sentence}", markup=False, soft_wrap=True)
     write_text(recipe, text)
     out.print(text, markup=False, soft_wrap=True)
     out.print(f"next: spanwise train {recipe} --out runs/mine", markup=False, soft_wrap=True)

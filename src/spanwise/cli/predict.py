@@ -23,12 +23,16 @@ def predict(
     lines: Annotated[bool, typer.Option("--lines", help="The input is plain text, one text a line.")] = False,
     from_: Annotated[str | None, typer.Option("--from", help="The input's format; default: detected.")] = None,
     to: Annotated[str | None, typer.Option("--to", help="The output's format; default: by its extension.")] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="The least probability of an entity.")] = 0.0,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Least probability; default: the model's.")
+    ] = None,
     label_threshold: Annotated[
         list[str] | None, typer.Option(help="The least probability for one label: --label-threshold PER=0.8")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the spans marked.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what OUT's format cannot hold.")] = False,
+    device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
 ) -> None:
     """Mark the entities of every document.
@@ -44,19 +48,21 @@ def predict(
 
     report = formats.Report()
     runtime.set_threads(threads)
-    extractor = Extractor.from_pretrained(model)
-    thresholds = parse_thresholds(extractor.schema, threshold, label_threshold or ())
+    extractor = Extractor.from_pretrained(model, device=device)
+    thresholds = parse_thresholds(
+        threshold, label_threshold or (), extractor.pipeline.blueprint.threshold, extractor.schema
+    )
     read = _lines(source, skip_bad, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
     found = extractor.stream(read, threshold=thresholds)
     shown = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
     kept: list[Document] = []
-    formats.write(_kept(shown, kept) if html else shown, target, to, report=report)
+    formats.write(_kept(shown, kept) if html else shown, target, to, lossy=lossy, report=report)
     if html:
         from spanwise.render.html import write_html
 
         write_html(kept, html, title=f"spanwise: {Path(source).name}", schema=extractor.schema)
-    told = f"{report.written:,} documents" + (f", {report.bad:,} bad records passed over" if report.bad else "")
-    err.print(told, markup=False)
+    for sentence in (*report.sentences(), f"{report.written:,} documents"):
+        err.print(sentence, markup=False, soft_wrap=True)
 
 
 def _lines(source: str, skip_bad: bool, report: Report) -> Iterator[Document]:

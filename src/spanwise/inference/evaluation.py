@@ -9,13 +9,29 @@ from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Evaluation, evaluate
 from spanwise.models.registry import find
 from spanwise.pipeline import Thresholds
-from spanwise.text.alignment import segmented
+from spanwise.text.alignment import segmented, word_spans
 
 
-def evaluate_model(extractor: Extractor, gold: Sequence[Document], threshold: Thresholds = 0.0) -> Evaluation:
+def evaluate_model(extractor: Extractor, gold: Sequence[Document], threshold: Thresholds | None = None) -> Evaluation:
     """Scores of what the model predicts on the documents' words; all gold entities count, alignable or not."""
     gold = [segmented(document) for document in gold]
     if not find(extractor.pipeline.blueprint.model.name).can.relations:
         gold = [document.with_annotations(document.entities) for document in gold]
     extractor.schema.check(gold, "the evaluation data")
     return evaluate(gold, list(extractor.stream(gold, threshold=threshold)), extractor.schema)
+
+
+def out_of_reach(extractor: Extractor, gold: Sequence[Document]) -> list[str]:
+    """What of the gold the model cannot find, whatever it learnt; it counts against recall all the same."""
+    spans = [span for document in gold for span in word_spans(segmented(document))]
+    blueprint = extractor.pipeline.blueprint
+    widest = blueprint.model.config().widest()
+    wide = sum(span is not None and widest is not None and span[1] - span[0] > widest for span in spans)
+    told = []
+    if misaligned := spans.count(None):
+        told.append(f"{misaligned} gold entities do not fall on word borders and cannot be found.")
+    if wide:
+        told.append(f"{wide} gold entities are wider than the model's {widest} words and cannot be found.")
+    if any(document.relations for document in gold) and not find(blueprint.model.name).can.relations:
+        told.append(f"{blueprint.model.name} does not predict relations; those of the data are not scored.")
+    return told

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import overload
 
@@ -11,11 +10,11 @@ from spanwise import pretrained
 from spanwise.document import Document
 from spanwise.errors import InputError, ModelError
 from spanwise.files import write_text
-from spanwise.pipeline import Pipeline, Thresholds
+from spanwise.pipeline import TOKEN_BUDGET, Pipeline, Thresholds
 from spanwise.schema import Schema
 
-CHUNK = 512  # texts that are sorted and batched together
-TOKEN_BUDGET = 2048
+CHUNK = 512  # texts that are sorted and batched together, at most
+CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
 Text = str | Document
 
 
@@ -45,18 +44,18 @@ class Extractor:
         return self.pipeline.schema
 
     @overload
-    def __call__(self, text: Text, *, threshold: Thresholds = ...) -> Document: ...
+    def __call__(self, text: Text, *, threshold: Thresholds | None = ...) -> Document: ...
     @overload
-    def __call__(self, text: list[str] | list[Document], *, threshold: Thresholds = ...) -> list[Document]: ...
+    def __call__(self, text: list[str] | list[Document], *, threshold: Thresholds | None = ...) -> list[Document]: ...
     @overload
-    def __call__(self, *, words: Sequence[str], threshold: Thresholds = ...) -> Document: ...
+    def __call__(self, *, words: Sequence[str], threshold: Thresholds | None = ...) -> Document: ...
 
     def __call__(
         self,
         text: Text | list[str] | list[Document] | None = None,
         *,
         words: Sequence[str] | None = None,
-        threshold: Thresholds = 0.0,
+        threshold: Thresholds | None = None,
     ) -> Document | list[Document]:
         """The document of one text, or the documents of a list of texts in order.
 
@@ -69,13 +68,16 @@ class Extractor:
             return next(self.stream([_from_words(words)], threshold=threshold))
         if isinstance(text, (str, Document)):
             return next(self.stream([text], threshold=threshold))
-        return list(self.stream(text or [], threshold=threshold))
+        if not isinstance(text, (list, tuple)):
+            raise InputError(
+                f"give a text or a list of texts, not {type(text).__name__}; for an iterable use stream()."
+            )
+        return list(self.stream(text, threshold=threshold))
 
-    def stream(self, texts: Iterable[Text], *, threshold: Thresholds = 0.0) -> Iterator[Document]:
+    def stream(self, texts: Iterable[Text], *, threshold: Thresholds | None = None) -> Iterator[Document]:
         """The documents of any number of texts, in order and in bounded memory."""
         self.pipeline.threshold_vector(threshold)  # a wrong threshold is told before the first text is read
-        texts = iter(texts)
-        while chunk := [_document(text) for text in islice(texts, CHUNK)]:
+        for chunk in _chunks(map(_document, texts)):
             yield from self.pipeline.predict(chunk, thresholds=threshold, token_budget=self.token_budget)
 
     def save_pretrained(self, folder: Path | str) -> None:
@@ -112,6 +114,20 @@ def _document(text: Text) -> Document:
     if not isinstance(text, str):
         raise InputError(f"a text is a string, not {type(text).__name__}; for words that are split already use words=.")
     return Document(text)
+
+
+def _chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Documents in groups that fit into memory, however long the texts are."""
+    chunk: list[Document] = []
+    characters = 0
+    for document in documents:
+        chunk.append(document)
+        characters += len(document.text)
+        if len(chunk) == CHUNK or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def _looks_like_hub_name(source: str) -> bool:

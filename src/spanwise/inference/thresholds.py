@@ -8,9 +8,11 @@ from spanwise.errors import InputError
 from spanwise.schema import Schema
 
 
-def parse_thresholds(schema: Schema, everywhere: float, per_label: Iterable[str]) -> dict[str, float]:
-    """One threshold per entity type, from a common one and `LABEL=VALUE` exceptions."""
-    thresholds = dict.fromkeys(schema.entity_names, everywhere)
+def parse_thresholds(
+    everywhere: float | None, per_label: Iterable[str], default: float, schema: Schema
+) -> dict[str, float]:
+    """One threshold per entity type, from a common one (else the default) and `LABEL=VALUE` exceptions."""
+    thresholds = dict.fromkeys(schema.entity_names, default if everywhere is None else everywhere)
     for assignment in per_label:
         label, equals, value = assignment.rpartition("=")
         try:

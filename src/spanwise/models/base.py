@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
+from spanwise.document import first_come
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.schema import Schema
@@ -24,6 +24,14 @@ class ModelConfig(BaseModel):
     def fitted(self, data: DataFacts) -> Self:
         """The same options with what they leave open derived from the training data."""
         return self
+
+    def predicts_nested(self) -> bool:
+        """Whether predictions may overlap under these options."""
+        return False
+
+    def widest(self) -> int | None:
+        """The most words of an entity that can be found under these options; None: any number."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,7 @@ class SpanModel(nn.Module, ABC):
     @property
     def nested(self) -> bool:
         """Whether its predictions may overlap."""
-        return False
+        return bool(self.config.predicts_nested())
 
     @property
     def candidates(self) -> Candidates | None:
@@ -124,9 +132,4 @@ class SpanModel(nn.Module, ABC):
 
 def without_overlaps(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Heuristic decoding (BL-NER, section 3.2.3): of spans that overlap, the most probable is kept."""
-    kept: list[ScoredSpan] = []  # from left to right
-    for span in sorted(spans, key=lambda s: (-s.score, s.start, s.end, s.label)):
-        at = bisect_left(kept, span.end, key=lambda other: other.start)
-        if at == 0 or kept[at - 1].end <= span.start:
-            kept.insert(at, span)
-    return kept
+    return first_come(sorted(spans, key=lambda s: (-s.score, s.start, s.end, s.label)))

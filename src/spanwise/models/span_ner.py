@@ -43,6 +43,12 @@ class SpanNERConfig(ModelConfig):
             return self
         return self.model_copy(update={"max_width": data.covering_width(self.coverage)})
 
+    def predicts_nested(self) -> bool:
+        return self.nested
+
+    def widest(self) -> int | None:
+        return None if self.max_width == "auto" else self.max_width
+
 
 class SpanNER(SpanModel):
     """A classifier over span representations."""
@@ -63,10 +69,6 @@ class SpanNER(SpanModel):
         if self.config.max_width == "auto":
             raise ValueError("max_width is still 'auto': call config.fitted(facts) before building the model")
         return self.config.max_width
-
-    @property
-    def nested(self) -> bool:
-        return self.config.nested
 
     @property
     def candidates(self) -> Candidates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ from spanwise.text.shapes import word_shape
 from spanwise.text.windows import Window, cut_windows
 
 Integers = NDArray[np.int64]
+WordSpan = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,6 @@ class LostGold:
     misaligned: list[tuple[Document, Entity]] = field(default_factory=list)  # not on word borders
     split: list[tuple[Document, Entity]] = field(default_factory=list)  # in no single window
 
-    def __len__(self) -> int:
-        return len(self.misaligned) + len(self.split)
-
 
 class ExampleBuilder:
     """Cuts documents into examples of at most `limit` pieces, special tokens included."""
@@ -71,7 +69,11 @@ class ExampleBuilder:
             windows = [Window(0, len(ids), 0, len(ids))]
         else:
             windows = cut_windows(counts, self.limit, self.overlap, sentence_starts(document.text, document.words))
-        gold, flat = self._gold(document, windows) if with_gold else (_NO_GOLD, _NO_FLAT)
+        gold, flat = _NO_GOLD, _NO_FLAT
+        if with_gold:
+            spans = word_spans(document)
+            windows = _without_cuts(windows, [span for span in spans if span is not None and _held(span, windows)])
+            gold, flat = self._gold(document, spans, windows)
         for window in windows:
             start, end = window.start, window.end
             inside = (gold[:, 0] >= start) & (gold[:, 1] <= end)
@@ -85,12 +87,14 @@ class ExampleBuilder:
                 flat[inside],
             )
 
-    def _gold(self, document: Document, windows: list[Window]) -> tuple[Integers, NDArray[np.bool_]]:
+    def _gold(
+        self, document: Document, spans: Sequence[WordSpan | None], windows: Sequence[Window]
+    ) -> tuple[Integers, NDArray[np.bool_]]:
         kept, rows = [], []
-        for entity, span in zip(document.entities, word_spans(document), strict=True):
+        for entity, span in zip(document.entities, spans, strict=True):
             if span is None:
                 self.lost.misaligned.append((document, entity))
-            elif not any(w.start <= span[0] and span[1] <= w.end for w in windows):
+            elif not _held(span, windows):
                 self.lost.split.append((document, entity))
             else:
                 kept.append(entity)
@@ -100,3 +104,29 @@ class ExampleBuilder:
 
 
 _NO_GOLD, _NO_FLAT = np.zeros((0, 3), np.int64), np.zeros(0, np.bool_)
+
+
+def _held(span: WordSpan, windows: Iterable[Window]) -> bool:
+    """Whether a window has the whole span."""
+    return any(window.start <= span[0] and span[1] <= window.end for window in windows)
+
+
+def _without_cuts(windows: list[Window], held: Sequence[WordSpan]) -> list[Window]:
+    """The windows with borders that cut no gold, if all gold that was held in one still is."""
+    whole = [uncut for window in windows if (uncut := _uncut(window, held)) is not None]
+    return whole if all(_held(span, whole) for span in held) else windows
+
+
+def _uncut(window: Window, held: Sequence[WordSpan]) -> Window | None:
+    """The window without the words of gold that its borders cut: a model would learn that they are no entity.
+
+    `held` is gold that another window has whole. None if no word is left.
+    """
+    start, end = window.start, window.end
+    while start < end:
+        inner_start = max((last for first, last in held if first < start < last), default=start)
+        inner_end = min((first for first, last in held if first < end < last), default=end)
+        if (inner_start, inner_end) == (start, end):
+            return window._replace(start=start, end=end)
+        start, end = inner_start, inner_end
+    return None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -30,6 +31,7 @@ class Progress:
     best_f1: float = -1.0
     best_epoch: int = 0
     seconds: float = 0.0
+    data: int = 0  # marks the training data
 
 
 def save_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer, progress: Progress) -> None:
@@ -50,7 +52,12 @@ def load_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer) -> Progr
             for name, parameter in model.named_parameters():
                 parameter.copy_(file.get_tensor(f"parameter.{name}"))
                 if f"step.{name}" in stored:
-                    optimizer.state[parameter] = {m: file.get_tensor(f"{m}.{name}") for m in MOMENTS}
+                    optimizer.state[parameter] = _moments(file, name, parameter.device)
             return Progress(**json.loads(file.metadata()["progress"]))
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(f"{path}: this checkpoint cannot be used ({error}); delete it to start anew.") from None
+
+
+def _moments(file: Any, name: str, device: torch.device) -> dict[str, torch.Tensor]:
+    """AdamW's state of one parameter, where the parameter is."""
+    return {moment: file.get_tensor(f"{moment}.{name}").to(device) for moment in MOMENTS}

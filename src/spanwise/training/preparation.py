@@ -10,6 +10,7 @@ from spanwise.corpora import Corpus
 from spanwise.document import Document, outermost
 from spanwise.encoders import load_pretrained
 from spanwise.errors import RecipeError
+from spanwise.formats import Report
 from spanwise.models.base import DataFacts
 from spanwise.models.registry import find
 from spanwise.pipeline import Blueprint, Pipeline, data_facts
@@ -31,29 +32,30 @@ class Prepared:
         return Pipeline(self.blueprint, self.corpus.schema, *load_pretrained(self.recipe.encoder.name))
 
 
-def load_corpus(recipe: Recipe) -> Corpus:
+def load_corpus(recipe: Recipe, report: Report | None = None) -> Corpus:
     data = recipe.data
     if data.corpus is not None:
         return corpora.load(data.corpus)
     return corpora.from_files(
-        data.train, data.dev, data.test, format=data.format, scheme=data.scheme, skip_bad=data.skip_bad
+        data.train, data.dev, data.test, format=data.format, scheme=data.scheme, skip_bad=data.skip_bad, report=report
     )
 
 
 def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
     """Check recipe and data against each other and settle what the recipe leaves open."""
-    corpus = corpus or load_corpus(recipe)
+    report = Report()
+    corpus = corpus or load_corpus(recipe, report)
     if not corpus.splits.get("train"):
         raise RecipeError(f"corpus {corpus.name!r} has no training documents; it has {', '.join(corpus.splits)}.")
     if not corpus.schema.entities:
         raise RecipeError(f"the training data of {corpus.name!r} marks no entity; there is nothing to learn.")
     corpus = replace(corpus, splits={name: tuple(map(segmented, docs)) for name, docs in corpus.splits.items()})
-    told: list[str] = []
+    told = report.sentences()
     facts = data_facts(corpus.splits["train"])
     if facts.nested and not _takes_nested(recipe):
         corpus, lost = _flattened(corpus, recipe)
         told.append(f"{lost} training entities lie inside another and are left out (data.overlaps: outermost).")
-        facts = DataFacts(facts.widths)
+        facts = data_facts(corpus.splits["train"])
     _check_abilities(recipe, corpus)
     blueprint = Blueprint.from_recipe(recipe, facts)
     told += _too_wide(blueprint, facts)
@@ -61,8 +63,7 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
 
 
 def _takes_nested(recipe: Recipe) -> bool:
-    config = recipe.model.config()
-    return find(recipe.model.name).can.nested and bool(getattr(config, "nested", True))
+    return recipe.model.config().predicts_nested()
 
 
 def _flattened(corpus: Corpus, recipe: Recipe) -> tuple[Corpus, int]:
@@ -104,7 +105,7 @@ def _too_wide(blueprint: Blueprint, facts: DataFacts) -> Sequence[str]:
     sections = [blueprint.model, *([blueprint.bundle] if blueprint.bundle else [])]
     told = []
     for section in sections:
-        widest = (section.model_extra or {}).get("max_width")
+        widest = section.config().widest()
         if widest is not None and (beyond := sum(n for width, n in facts.widths.items() if width > widest)):
             share = beyond / sum(facts.widths.values())
             told.append(

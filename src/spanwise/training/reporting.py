@@ -64,6 +64,16 @@ class Silent:
     def epoch(self, report: EpochReport) -> None: ...
 
 
+class Told(Silent):
+    """A listener that keeps what the user must see."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def tell(self, sentence: str) -> None:
+        self.sentences.append(sentence)
+
+
 class Listeners:
     """Several listeners as one."""
 

@@ -18,7 +18,7 @@ from spanwise.training.checkpoint import Progress
 from spanwise.training.preparation import Prepared, prepare
 from spanwise.training.reporting import Listener, Listeners, Silent
 from spanwise.training.tensorboard import TensorBoard
-from spanwise.training.trainer import Trainer
+from spanwise.training.trainer import CHECKPOINT, Trainer
 
 RECIPE, ENVIRONMENT, SUMMARY = "recipe.yaml", "environment.json", "run.json"
 
@@ -45,19 +45,24 @@ def train(recipe: Recipe, folder: Path, listener: Listener | None = None, corpus
     prepared = prepare(recipe, corpus)
     for sentence in prepared.told:
         listener.tell(sentence)
-    folder.mkdir(parents=True, exist_ok=True)
     if recipe.train.tensorboard and runtime.is_main_process():
         listener = Listeners(listener, TensorBoard(folder))
     trainer = Trainer(prepared, folder, listener)
     if trainer.accelerator.is_main_process:
+        folder.mkdir(parents=True, exist_ok=True)
         remove_drafts(folder)
         write_text(folder / RECIPE, recipe.dump())
-        environment = {**runtime.describe(), "processes": trainer.accelerator.num_processes}
+        environment = {
+            **runtime.describe(),
+            "processes": trainer.accelerator.num_processes,
+            "precision": {"no": "fp32"}.get(trainer.accelerator.mixed_precision, trainer.accelerator.mixed_precision),
+        }
         write_text(folder / ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
     summary = RunSummary.of(trainer.train())
     if trainer.accelerator.is_main_process:
         write_text(folder / CARD, model_card(prepared, summary))
         write_text(folder / SUMMARY, json.dumps(asdict(summary)) + "\n")
+        (folder / CHECKPOINT).unlink(missing_ok=True)
     return summary
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -62,6 +63,7 @@ class Trainer:
         self.optimizer = optimizer_for(self.pipeline.model, self.options)
         objective = Objective(self.pipeline.model)
         self.objective, self.prepared_optimizer = self.accelerator.prepare(objective, self.optimizer)
+        self.progress = Progress(data=_fingerprint(self.examples))
         self.progress = self._resumed()
 
     def _training_examples(self, documents: Sequence[Document]) -> list[Example]:
@@ -79,8 +81,12 @@ class Trainer:
     def _resumed(self) -> Progress:
         path = self.folder / CHECKPOINT
         if not path.exists():
-            return Progress()
+            return self.progress
         progress = load_checkpoint(path, self.pipeline.model, self.optimizer)
+        if progress.data != self.progress.data:
+            raise RecipeError(
+                f"{self.folder}: the training data has changed since the run was interrupted; start anew."
+            )
         self.listener.tell(f"going on from step {progress.step} in epoch {progress.epoch + 1}.")
         return progress
 
@@ -96,14 +102,12 @@ class Trainer:
                 break
             self._close_epoch(epoch, self._train_epoch(epoch, steps * self.options.epochs))
         self.accelerator.wait_for_everyone()
-        if self.accelerator.is_main_process:
-            (self.folder / CHECKPOINT).unlink(missing_ok=True)
         self.accelerator.end_training()
         return self.progress
 
     def _patience_is_over(self, epoch: int) -> bool:
         patience = self.options.patience
-        return patience is not None and self.progress.best_f1 >= 0 and epoch - self.progress.best_epoch >= patience
+        return patience is not None and self.progress.best_f1 > 0 and epoch - self.progress.best_epoch >= patience
 
     def _batches(self, epoch: int) -> list[list[int]]:
         rng = np.random.default_rng((self.options.seed, epoch))
@@ -115,8 +119,11 @@ class Trainer:
         self.objective.train()
         for index in range(self.progress.batch, len(batches)):
             began = time.perf_counter()
-            closes = (index + 1) % self.options.accumulate == 0 or index + 1 == len(batches)
-            report = self._step(epoch, index, batches[index], closes, total_steps)
+            group = index - index % self.options.accumulate  # the batches that share an optimiser step start here
+            size = min(self.options.accumulate, len(batches) - group)
+            closes = index + 1 == group + size
+            set_learning_rate(self.optimizer, self.progress.step, total_steps, self.options.warmup)
+            report = self._step(epoch, index, batches[index], closes, size)
             seconds = time.perf_counter() - began
             self.progress = replace(
                 self.progress,
@@ -131,15 +138,15 @@ class Trainer:
                 self._checkpoint()
         return {name: value / len(batches) for name, value in self.progress.losses.items()}
 
-    def _step(self, epoch: int, index: int, batch: list[int], closes: bool, total_steps: int) -> StepReport:
+    def _step(self, epoch: int, index: int, batch: list[int], closes: bool, group: int) -> StepReport:
+        """Add the batch's share of its group's gradient; the last of the group closes the optimiser step."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         rng = runtime.seed_step(self.options.seed, epoch, index, rank)
         share = batch[rank::world] or [batch[rank % len(batch)]]  # every process has a part of the same batch
         tensors = self.pipeline.collate([self.examples[i] for i in share], rng=rng).to(self.accelerator.device)
-        set_learning_rate(self.optimizer, self.progress.step, total_steps, self.options.warmup)
         with self.accelerator.no_sync(self.objective) if not closes else nullcontext():
             loss = self.objective(tensors)
-            self.accelerator.backward(loss.total / self.options.accumulate)
+            self.accelerator.backward(loss.total / group)
         total = float(loss.total.detach())
         if not math.isfinite(total):
             raise RecipeError(
@@ -177,7 +184,7 @@ class Trainer:
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         share = self.dev[rank::world]
         options = self.recipe.evaluation
-        found = self.pipeline.predict(share, thresholds=options.threshold, token_budget=options.token_budget)
+        found = self.pipeline.predict(share, token_budget=options.token_budget)
         micro = score_entities(share, found).micro
         counts = torch.tensor([micro.correct, micro.predicted, micro.gold], device=self.accelerator.device)
         correct, predicted, gold = self.accelerator.reduce(counts, "sum").tolist()
@@ -209,3 +216,11 @@ def _accelerator(precision: str, listener: Listener) -> Accelerator:
 
 def _sum(sums: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:
     return {name: sums.get(name, 0.0) + value for name, value in more.items()}
+
+
+def _fingerprint(examples: Sequence[Example]) -> int:
+    """Equal for equal training examples: an interrupted run goes on only with the data it began with."""
+    mark = 0
+    for example in examples:
+        mark = crc32(example.gold.tobytes(), crc32(example.pieces.tobytes(), mark))
+    return mark
