@@ -168,8 +168,18 @@ def test_the_demo_corpus_ships_and_its_labels_are_described() -> None:
 def test_the_schema_keeps_the_published_order_names_and_symmetry() -> None:
     schema = corpora.load("scierc", DATA).schema
     assert schema.entity_names == ("Task", "Method", "Material", "OtherScientificTerm", "Metric", "Generic")
-    assert schema.entities[3].description == "Other Scientific Term"
+    assert schema.relation_names[:3] == ("Used-for", "Feature-of", "Hyponym-of")
     assert {r.name for r in schema.relations if r.symmetric} == {"Compare", "Conjunction"}
+
+
+@needs_data
+@pytest.mark.parametrize("named", [n for n in CORPORA if n.descriptions], ids=lambda named: named.name)
+def test_every_label_that_we_describe_has_a_sentence_and_the_reverse(named: NamedCorpus) -> None:
+    schema = corpora.load(named.name, DATA).schema
+    types = (*schema.entities, *schema.relations)
+    assert all(len(described.description.split()) > 3 and described.description.endswith(".") for described in types)
+    assert set(named.descriptions) == set(schema.entity_names)
+    assert set(named.relation_descriptions) == set(schema.relation_names)
 
 
 @needs_data

@@ -12,7 +12,7 @@ class NamedCorpus:
     """A declaration; files are relative to the data root. `folds` are further cuts of the same documents, as "name/0".
 
     `schema_file` holds the labels in SpERT's form, as GENEVA's ontology or in our own; without one they come from the
-    documents, described by `descriptions`.
+    documents. `descriptions` and `relation_descriptions` say what labels mean whose files do not.
     """
 
     name: str
@@ -28,6 +28,7 @@ class NamedCorpus:
     schema_file: str = ""
     schema_form: Literal["spert", "ontology", "native"] = "native"
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    relation_descriptions: Mapping[str, str] = field(default_factory=dict)
     bundled: bool = False
 
     @property
@@ -47,6 +48,19 @@ CORPORA: tuple[NamedCorpus, ...] = (
         relation_types=5,
         schema_file="conll04/conll04_types.json",
         schema_form="spert",
+        descriptions={
+            "Loc": "The name of a place, such as a city, a state, a country, a region or a natural feature.",
+            "Org": "The name of an organisation, such as a company, an authority, a party or a university.",
+            "Peop": "The name of a person, with the title before it.",
+            "Other": "Another name or expression, such as a date, a quantity, a nationality or a title of a work.",
+        },
+        relation_descriptions={
+            "Work_For": "The person works for the organisation or is a member of it.",
+            "Kill": "The first person killed the second.",
+            "OrgBased_In": "The organisation has its seat or works in the place.",
+            "Live_In": "The person lives, lived or was born in the place, or comes from it.",
+            "Located_In": "The first place lies in the second.",
+        },
         licence="none stated",
         source="Roth and Yih 2004, in the split of Gupta et al. 2016 as published with SpERT",
     ),
@@ -61,6 +75,11 @@ CORPORA: tuple[NamedCorpus, ...] = (
         nested=True,
         schema_file="ade/ade_types.json",
         schema_form="spert",
+        descriptions={
+            "Adverse-Effect": "A harmful effect of a drug on a patient, such as a symptom or a disease.",
+            "Drug": "The name of a drug or of a therapeutic substance, also its abbreviation or its class.",
+        },
+        relation_descriptions={"Adverse-Effect": "The adverse effect was caused by the drug."},
         licence="none stated",
         source="Gurulingappa et al. 2012, in the ten folds published with SpERT",
     ),
@@ -74,6 +93,23 @@ CORPORA: tuple[NamedCorpus, ...] = (
         nested=True,
         schema_file="scierc/spert_json/scierc_types.json",
         schema_form="spert",
+        descriptions={
+            "Task": "A problem to be solved or an application, such as machine translation or object detection.",
+            "Method": "A method, model, algorithm, system, tool or component that is used or proposed.",
+            "Material": "Data or another resource that is worked on, such as a corpus, images, speech or a language.",
+            "OtherScientificTerm": "Another term of science, such as a phenomenon, a property or a structure.",
+            "Metric": "A measure or criterion by which something is judged, such as accuracy, BLEU or cost.",
+            "Generic": "A general word or pronoun that stands for a term named elsewhere, such as method or it.",
+        },
+        relation_descriptions={
+            "Used-for": "The first is used for the second, models it, or is what the second is based on.",
+            "Feature-of": "The first belongs to the second as a feature, a property or the domain it lives in.",
+            "Hyponym-of": "The first is a kind or an example of the second.",
+            "Evaluate-for": "The first is a measure or the data by which the second is evaluated.",
+            "Part-of": "The first is a part or component of the second.",
+            "Compare": "The two are compared with each other or set against each other.",
+            "Conjunction": "The two stand side by side in the same role, often joined by and or or.",
+        },
         licence="none stated",
         source="Luan et al. 2018, in the form published with SpERT",
     ),

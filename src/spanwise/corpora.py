@@ -164,7 +164,7 @@ def _verify(named: NamedCorpus, folder: Path, path: str) -> None:
 
 def _schema(named: NamedCorpus, content: dict[str, Any], documents: Iterable[Document]) -> Schema:
     if named.schema_form == "spert":
-        return _spert_schema(content)
+        return _spert_schema(named, content)
     if named.schema_file and named.schema_form == "native":
         return Schema.from_dict(content)
     found = Schema.from_documents(documents)
@@ -172,12 +172,12 @@ def _schema(named: NamedCorpus, content: dict[str, Any], documents: Iterable[Doc
     return replace(found, entities=tuple(EntityType(name, described[name]) for name in found.entity_names))
 
 
-def _spert_schema(content: dict[str, Any]) -> Schema:
-    """SpERT's types file, in its order; the verbose names are the descriptions."""
+def _spert_schema(named: NamedCorpus, content: dict[str, Any]) -> Schema:
+    """The types of SpERT's types file, in its order; its verbose names say no more than the labels do."""
     return Schema(
-        tuple(EntityType(name, entity["verbose"]) for name, entity in content["entities"].items()),
+        tuple(EntityType(name, named.descriptions[name]) for name in content["entities"]),
         tuple(
-            RelationType(name, relation["verbose"], relation["symmetric"])
+            RelationType(name, named.relation_descriptions[name], relation["symmetric"])
             for name, relation in content["relations"].items()
         ),
     )
