@@ -59,7 +59,7 @@ def test_text_in_brackets_is_printed_as_it_is(command: Command, tmp_path: Path) 
 
 
 def test_an_interrupt_ends_with_130(command: Command, monkeypatch: pytest.MonkeyPatch, trained: Path) -> None:
-    def interrupt(*_: Any) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Extractor, "from_pretrained", interrupt)

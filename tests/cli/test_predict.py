@@ -128,10 +128,11 @@ def test_a_failure_in_the_middle_leaves_no_trace(
 def test_bad_records_are_passed_over_when_asked_for(command: Command, trained: Path, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"{oops\n" + jsonl(*TEXTS))
     done = command("predict", trained, tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--skip-bad")
-    assert done.err == "3 documents, 1 bad records passed over\n"
+    assert (done.code, len(records((tmp_path / "out.jsonl").read_text()))) == (0, 3)
+    assert "1 bad records" in done.err
     done = command("predict", trained, "--lines", "--skip-bad", stdin="Bo left .\nAndré\n".encode("latin-1"))
     assert len(records(done.out)) == 1
-    assert done.err == "1 documents, 1 bad records passed over\n"
+    assert "1 bad records" in done.err
 
 
 @pytest.mark.parametrize(
