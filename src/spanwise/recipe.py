@@ -135,6 +135,8 @@ def find_recipe(name: Path | str) -> Path:
     shipped = RECIPES / f"{path.name.removesuffix('.yaml')}.yaml"
     if len(path.parts) == 1 and shipped.exists():
         return shipped
+    if path.exists():  # a folder: what reads it says so
+        return path
     known = ", ".join(sorted(file.stem for file in RECIPES.glob("*.yaml")))
     raise RecipeError(f"there is no recipe file {str(name)!r}; write one with `spanwise init`, or take one of {known}.")
 

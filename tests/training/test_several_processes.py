@@ -30,7 +30,8 @@ def names(folder: Path) -> set[str]:
 @pytest.mark.slow
 def test_two_processes_train_one_model_as_good_as_that_of_one(easy_recipe: Path, tmp_path: Path) -> None:
     alone = train(Recipe.load(easy_recipe, OVERRIDES), tmp_path / "alone")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
+    launch += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", f"--main_process_port={free_port()}"]
     settings = [part for override in OVERRIDES for part in ("--set", override)]
     verb = ["-m", "spanwise", "train", str(easy_recipe), "--out", str(tmp_path / "two"), "--json", *settings]
     done = subprocess.run([*launch, *verb], capture_output=True, text=True, timeout=300)

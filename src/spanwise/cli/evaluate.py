@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def evaluate(
     with err.status(f"{len(gold):,} documents"):
         extractor = Extractor.from_pretrained(model, device=device)
         result = evaluate_model(extractor, gold, threshold)
-    for sentence in (*report.sentences(), *out_of_reach(extractor, gold)):
+    print_report(report)
+    for sentence in out_of_reach(extractor, gold):
         err.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(result.to_dict())

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from spanwise.cli.app import app, err, out
+from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
 
@@ -36,8 +37,7 @@ def init(
     with err.status("reading"):
         corpus = corpora.from_files(splits["train"], splits["dev"], splits["test"], format=format, report=report)
         text = recommend(corpus, splits, recipe, format)
-    for sentence in report.sentences():
-        err.print(f"note: {sentence}", markup=False, soft_wrap=True)
+    print_report(report)
     write_text(recipe, text)
     out.print(text, markup=False, soft_wrap=True)
     out.print(f"next: spanwise train {recipe} --out runs/mine", markup=False, soft_wrap=True)

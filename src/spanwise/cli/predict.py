@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, err
+from spanwise.cli.reports import print_report
 
 if TYPE_CHECKING:
     from spanwise.document import Document
@@ -61,8 +62,8 @@ def predict(
         from spanwise.render.html import write_html
 
         write_html(kept, html, title=f"spanwise: {Path(source).name}", schema=extractor.schema)
-    for sentence in (*report.sentences(), f"{report.written:,} documents"):
-        err.print(sentence, markup=False, soft_wrap=True)
+    print_report(report)
+    err.print(f"{report.written:,} documents", markup=False)
 
 
 def _lines(source: str, skip_bad: bool, report: Report) -> Iterator[Document]:

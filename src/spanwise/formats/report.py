@@ -9,6 +9,7 @@ from typing import Any
 from spanwise.errors import FormatError
 
 ERRORS_KEPT = 10
+KINDS_SHOWN = 20
 
 
 @dataclass
@@ -29,10 +30,14 @@ class Report:
             self.errors.append(error)
 
     def sentences(self) -> list[str]:
-        """What the user must see: what was detected, left out and passed over."""
-        left_out = [f"left out: {count:,} x {kind}." for kind, count in self.dropped.most_common()]
-        bad = [f"passed over {self.bad:,} bad records, the first: {self.errors[0]}"] if self.bad else []
-        return [*(f"{note}." for note in self.notes), *left_out, *bad]
+        """What the user must see: the notes, what was left out by kind, and the first of the bad records."""
+        kinds = self.dropped.most_common()
+        lines = [*self.notes, *(f"left out: {count:,} x {kind}" for kind, count in kinds[:KINDS_SHOWN])]
+        if rest := kinds[KINDS_SHOWN:]:
+            lines.append(f"left out: {sum(count for _, count in rest):,} of {len(rest):,} further kinds")
+        if self.bad:
+            lines += [f"skipped {self.bad:,} bad records, the first of them:", *(f"  {e}" for e in self.errors)]
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain JSON values."""
