@@ -11,23 +11,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from spanwise.benchmark import markdown, read_results, summarize
+from spanwise.benchmark import markdown, plan, read_results, summarize
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
+SEEDS = 10  # at most
 BLOCK = re.compile(r"<!-- (?P<suite>\S+) (?P<corpus>\S+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def table(found: re.Match[str]) -> str:
     suite, corpus = found["suite"], found["corpus"]
     folder = Path("benchmarks", "results", suite)
-    results = [r for r in read_results(ROOT / folder) if r["corpus"] == corpus]
+    recorded = {result["key"]: result for result in read_results(ROOT / folder)}
+    results = [recorded[run.key] for run in plan(suite, corpus, SEEDS) if run.key in recorded]  # of the suite as it is
     if not results:
         return f"<!-- {suite} {corpus} -->\nNot run yet.\n<!-- end -->"
     seeds = max(result["seed"] for result in results)
     days = sorted({result["date"] for result in results})
     machine = results[-1]["environment"]
-    minutes = sum(result["seconds"] for result in results) / len(results) / 60
     recipe = results[-1]["recipe"]["train"]
     return (
         f"<!-- {suite} {corpus} -->\n"
@@ -35,7 +36,7 @@ def table(found: re.Match[str]) -> str:
         f"{markdown(summarize(suite, corpus, results))}\n"
         f"{' to '.join(dict.fromkeys((days[0], days[-1])))}; {machine['cores']} cores ({machine['machine']}), "
         f"one thread a run, torch {machine['torch']}; {recipe['epochs']} epochs, batch {recipe['batch_size']}, "
-        f"encoder learning rate {recipe['encoder_lr']:g}, {recipe['precision']}; {minutes:.0f} minutes a run.\n"
+        f"encoder learning rate {recipe['encoder_lr']:g}, {machine.get('precision', recipe['precision'])}.\n"
         "<!-- end -->"
     )
 
