@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
@@ -16,6 +17,7 @@ from spanwise.schema import Schema
 CHUNK = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
 Text = str | Document
+log = logging.getLogger("spanwise")
 
 
 class Extractor:
@@ -144,6 +146,7 @@ def _download(name: str) -> Path:
         RepositoryNotFoundError,
     )
 
+    log.warning("there is no folder %r; asking the hub for a model of that name.", name)
     try:
         kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "README.md"]
         return Path(snapshot_download(name, allow_patterns=kinds))
