@@ -21,7 +21,7 @@ from spanwise import corpora, runtime
 from spanwise.batching import prediction_batches
 from spanwise.document import Document
 from spanwise.encoders import EncoderConfig, load_pretrained
-from spanwise.inference.extractor import Extractor
+from spanwise.inference.extractor import Extractor, chunks
 from spanwise.models.base import DataFacts
 from spanwise.pipeline import Blueprint, Pipeline
 from spanwise.recipe import Recipe
@@ -40,10 +40,13 @@ def bare_encoder(extractor: Extractor, documents: list[Document]) -> Callable[[]
     """The transformer alone, on the batches that the extractor makes, prepared beforehand."""
     pipeline = extractor.pipeline
     pipeline.model.eval()
-    groups = [e for group in pipeline.builder.build(documents, gold=False) for e in group]
-    batches = [
-        pipeline.collate([groups[i] for i in batch]) for batch in prediction_batches(groups, extractor.token_budget)
-    ]
+    batches = []
+    for chunk in chunks(documents):
+        examples = [e for group in pipeline.builder.build(chunk, gold=False) for e in group]
+        batches += [
+            pipeline.collate([examples[i] for i in batch])
+            for batch in prediction_batches(examples, extractor.token_budget)
+        ]
 
     def run() -> None:
         for batch in batches:

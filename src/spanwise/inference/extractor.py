@@ -79,7 +79,7 @@ class Extractor:
     def stream(self, texts: Iterable[Text], *, threshold: Thresholds | None = None) -> Iterator[Document]:
         """The documents of any number of texts, in order and in bounded memory."""
         self.pipeline.threshold_vector(threshold)  # a wrong threshold is told before the first text is read
-        for chunk in _chunks(map(_document, texts)):
+        for chunk in chunks(map(_document, texts)):
             yield from self.pipeline.predict(chunk, thresholds=threshold, token_budget=self.token_budget)
 
     def save_pretrained(self, folder: Path | str) -> None:
@@ -118,7 +118,7 @@ def _document(text: Text) -> Document:
     return Document(text)
 
 
-def _chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
+def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
     """Documents in groups that fit into memory, however long the texts are."""
     chunk: list[Document] = []
     characters = 0
