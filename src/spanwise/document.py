@@ -111,6 +111,17 @@ class Document:
         """The same text with these annotations instead of its own."""
         return replace(self, entities=tuple(entities), relations=tuple(relations))
 
+    def keeping(self, entities: Iterable[int]) -> Document:
+        """The document with only the entities of these indices, and the relations between them."""
+        kept = list(entities)
+        place = {old: new for new, old in enumerate(kept)}
+        relations = [
+            replace(relation, head=place[relation.head], tail=place[relation.tail])
+            for relation in self.relations
+            if relation.head in place and relation.tail in place
+        ]
+        return self.with_annotations((self.entities[index] for index in kept), relations)
+
     def _check_words(self) -> None:
         cursor = 0
         for index, (start, end) in enumerate(self.words):

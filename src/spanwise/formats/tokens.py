@@ -69,15 +69,9 @@ def without(document: Document, dropped: set[int], writing: Writing) -> Document
     """The document without these entities and the relations that need them; the relations are counted."""
     if not dropped:
         return document
-    kept = [index for index in range(len(document.entities)) if index not in dropped]
-    place = {old: new for new, old in enumerate(kept)}
-    relations = tuple(
-        replace(r, head=place[r.head], tail=place[r.tail])
-        for r in document.relations
-        if r.head in place and r.tail in place
-    )
-    writing.lose(document, "relation of a dropped entity", len(document.relations) - len(relations))
-    return document.with_annotations((document.entities[index] for index in kept), relations)
+    kept = document.keeping(index for index in range(len(document.entities)) if index not in dropped)
+    writing.lose(document, "relation of a dropped entity", len(document.relations) - len(kept.relations))
+    return kept
 
 
 def _uncovered(document: Document) -> int:

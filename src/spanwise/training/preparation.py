@@ -83,14 +83,7 @@ def _flattened(corpus: Corpus, recipe: Recipe) -> tuple[Corpus, int]:
 
 def _outermost_only(document: Document) -> Document:
     kept = set(outermost(document.entities))
-    index = {i: None for i, entity in enumerate(document.entities) if entity in kept}
-    index = dict(zip(index, range(len(index)), strict=True))  # type: ignore[arg-type]
-    relations = [
-        replace(r, head=index[r.head], tail=index[r.tail])  # type: ignore[arg-type]
-        for r in document.relations
-        if r.head in index and r.tail in index
-    ]
-    return document.with_annotations((document.entities[i] for i in index), relations)
+    return document.keeping(index for index, entity in enumerate(document.entities) if entity in kept)
 
 
 def _check_abilities(recipe: Recipe, corpus: Corpus) -> None:

@@ -1,0 +1,73 @@
+"""`spanwise init`: a recipe for one's own files, with a model that fits them and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanwise import formats
+from spanwise.corpora import Corpus
+from spanwise.document import Document
+from spanwise.recipe import Recipe
+
+Command = Callable[..., Any]
+
+
+def written(path: Path, documents: Iterable[Document]) -> Path:
+    formats.write(documents, path)
+    return path
+
+
+def test_nested_data_gets_a_model_that_keeps_overlaps_and_says_why(
+    command: Command, nested_corpus: Corpus, tmp_path: Path
+) -> None:
+    train = written(tmp_path / "train.jsonl", nested_corpus.splits["train"])
+    dev = written(tmp_path / "dev.jsonl", nested_corpus.splits["dev"])
+    done = command("init", train, dev, "--out", tmp_path / "recipe.yaml")
+    assert done.code == 0
+    assert "entities lie inside one another" in done.out
+    recipe = Recipe.load(tmp_path / "recipe.yaml")
+    assert recipe.model.config().predicts_nested()
+    assert (recipe.data.train, recipe.data.dev) == ((train,), (dev,))
+
+
+def test_wide_flat_entities_get_a_tagger(command: Command, tmp_path: Path) -> None:
+    wide = [Document.from_words(["word"] * 30, [(2, 22, "Quote")])] * 20
+    train = written(tmp_path / "train.jsonl", wide)
+    assert "a tagger has no limit of width" in command("init", train, "--out", tmp_path / "r.yaml").out
+    assert Recipe.load(tmp_path / "r.yaml").model.name == "seq-ner"
+
+
+def test_the_recipe_trains_as_it_is(command: Command, flat_corpus: Corpus, tiny_encoder: Path, tmp_path: Path) -> None:
+    train = written(tmp_path / "train.jsonl", flat_corpus.splits["train"])
+    assert command("init", train, "--out", tmp_path / "recipe.yaml").code == 0
+    tiny = ("--set", f"encoder.name={tiny_encoder}", "--set", "train.epochs=1")
+    done = command("train", tmp_path / "recipe.yaml", *tiny, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert (tmp_path / "run" / "model.safetensors").is_file()
+
+
+def test_text_that_the_default_encoder_cannot_read_is_told(command: Command, tmp_path: Path) -> None:
+    chinese = [Document.from_words("他在北京大学工作", [(2, 6, "Organisation")], joiner="")] * 10
+    train = written(tmp_path / "train.jsonl", chinese)
+    assert "for cjk text give the folder or hub name" in command("init", train, "--out", tmp_path / "r.yaml").out
+
+
+def test_an_existing_recipe_is_replaced_only_by_force(command: Command, flat_corpus: Corpus, tmp_path: Path) -> None:
+    train = written(tmp_path / "train.jsonl", flat_corpus.splits["train"])
+    (tmp_path / "r.yaml").write_text("mine")
+    assert "--force" in command("init", train, "--out", tmp_path / "r.yaml").refusal
+    assert (tmp_path / "r.yaml").read_text() == "mine"
+    assert command("init", train, "--out", tmp_path / "r.yaml", "--force").code == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"\xe9t\xe9\n", b'{"text": 3}\n'])
+def test_data_that_cannot_be_read_is_told_and_no_recipe_written(
+    command: Command, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "train.jsonl").write_bytes(content)
+    assert "train.jsonl" in command("init", tmp_path / "train.jsonl", "--out", tmp_path / "r.yaml").refusal
+    assert not (tmp_path / "r.yaml").exists()

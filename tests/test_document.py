@@ -1,0 +1,94 @@
+"""A document holds what its text can carry, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.document import Document, Entity, Offsets, Relation, first_come, outermost
+from spanwise.errors import AnnotationError
+
+TEXT = "Mara met Bo."
+MARA, BO = Entity(0, 4, "Person"), Entity(9, 11, "Person")
+
+
+@pytest.mark.parametrize(
+    ("entity", "problem"),
+    [
+        (Entity(4, 0, "Person"), "ends before it starts"),
+        (Entity(4, 4, "Person"), "is empty"),
+        (Entity(9, 13, "Person"), "lies beyond the text's 12 characters"),
+        (Entity(-1, 3, "Person"), "lies beyond"),
+        (Entity(0, 4, ""), "has no label"),
+    ],
+)
+def test_an_impossible_entity_is_refused_and_named(entity: Entity, problem: str) -> None:
+    with pytest.raises(AnnotationError, match=rf"document 'd7': entity 1 .*{problem}"):
+        Document(TEXT, entities=(MARA, entity), id="d7")
+
+
+@pytest.mark.parametrize(("head", "tail", "side"), [(0, 2, "tail"), (-1, 0, "head"), (5, 0, "head")])
+def test_a_relation_to_a_missing_entity_is_refused_and_named(head: int, tail: int, side: str) -> None:
+    with pytest.raises(AnnotationError, match=rf"relation 0 \('met'\) .* as its {side}, but the document has 2"):
+        Document(TEXT, entities=(MARA, BO), relations=(Relation(head, tail, "met"),))
+
+
+@pytest.mark.parametrize("words", [[(0, 4), (3, 8)], [(5, 8), (0, 4)], [(0, 0)], [(0, 13)]])
+def test_words_out_of_order_empty_or_beyond_the_text_are_refused(words: list[tuple[int, int]]) -> None:
+    with pytest.raises(AnnotationError, match="word"):
+        Document(TEXT, words=words)  # type: ignore[arg-type]
+
+
+def test_a_document_slices_its_own_entities_and_words() -> None:
+    document = Document(TEXT, words=[(0, 4), (5, 8), (9, 11), (11, 12)], entities=(MARA, BO))  # type: ignore[arg-type]
+    assert [document.slice(entity) for entity in document.entities] == ["Mara", "Bo"]
+    assert document.word_texts == ["Mara", "met", "Bo", "."]
+    assert all(type(word) is Offsets for word in document.words)
+
+
+def test_words_are_joined_and_entities_given_by_word_become_characters() -> None:
+    document = Document.from_words(["Mara", "met", "Bo"], [(0, 1, "Person"), (2, 3, "Person")])
+    assert document.text == "Mara met Bo"
+    assert document.entities == (MARA, BO)
+    chinese = Document.from_words("北京大学", [(0, 2, "Place")], joiner="")
+    assert (chinese.text, chinese.slice(chinese.entities[0])) == ("北京大学", "北京")
+    with pytest.raises(AnnotationError, match="covers words 2 to 4, but the text has 3 words"):
+        Document.from_words(["a", "b", "c"], [(2, 4, "X")])
+
+
+def test_keeping_some_entities_keeps_the_relations_between_them() -> None:
+    relations = (Relation(0, 1, "met"), Relation(1, 2, "near"))
+    document = Document(TEXT, entities=(MARA, Entity(5, 8, "Event"), BO), relations=relations)
+    kept = document.keeping([1, 2])
+    assert [kept.slice(entity) for entity in kept.entities] == ["met", "Bo"]
+    assert kept.relations == (Relation(0, 1, "near"),)
+    assert document.relations == relations
+
+
+def test_documents_are_equal_by_content_and_can_be_copied_and_sent_to_another_process() -> None:
+    document = Document(TEXT, entities=(MARA,), id="a", metadata={"source": "x"})
+    assert document == Document(TEXT, entities=(MARA,), id="a")
+    assert copy.deepcopy(document) == pickle.loads(pickle.dumps(document)) == document  # noqa: S301
+    assert hash(document) == hash(Document(TEXT, entities=(MARA,), id="a"))
+
+
+spans = st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda s: Entity(s[0], s[0] + s[1], "X"))
+
+
+@given(st.lists(spans))
+def test_of_ranked_spans_each_is_kept_that_overlaps_none_kept_before(ranked: list[Entity]) -> None:
+    kept: list[Entity] = []
+    for span in ranked:
+        if all(span.end <= other.start or other.end <= span.start for other in kept):
+            kept.append(span)
+    assert first_come(ranked) == sorted(kept, key=lambda e: e.start)
+
+
+def test_the_outermost_entities_win_over_those_inside_and_across_them() -> None:
+    inner, outer, across = Entity(2, 4, "Place"), Entity(0, 6, "Organisation"), Entity(5, 9, "Person")
+    assert outermost([inner, outer, across]) == (outer,)
+    assert outermost([inner, across]) == (inner, across)
