@@ -21,7 +21,7 @@ from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity
 from spanwise.errors import RecipeError
 from spanwise.inference.evaluation import evaluate_model
-from spanwise.models.base import Abilities, Prediction, ScoredSpan
+from spanwise.models.base import Prediction, ScoredSpan
 from spanwise.models.registry import find, names
 from spanwise.nn.batch import Batch
 from spanwise.pipeline import Pipeline
@@ -253,7 +253,7 @@ def test_missing_descriptions_are_refused_before_anything_is_loaded(
 ) -> None:
     silent = replace(corpus, schema=Schema(tuple(EntityType(name) for name in corpus.schema.entity_names)))
     model = find(variant.model)
-    monkeypatch.setattr(model, "can", Abilities(nested=model.can.nested, needs_descriptions=True))
+    monkeypatch.setattr(model, "can", replace(model.can, needs_descriptions=True))
     with pytest.raises(
         RecipeError, match=rf"{variant.model} reads descriptions of the labels, and 'Organization' has none"
     ):

@@ -15,7 +15,7 @@ from torch import Tensor
 from spanwise.batching import collate, prediction_batches
 from spanwise.document import Document, Entity
 from spanwise.encoders import EncoderConfig, window_limits, word_encoder, word_pieces
-from spanwise.errors import InputError, RecipeError
+from spanwise.errors import InputError
 from spanwise.models.base import DataFacts, ModelConfig, Prediction, ScoredSpan, SpanModel, without_overlaps
 from spanwise.models.bundle import Bundled
 from spanwise.models.registry import find
@@ -54,12 +54,7 @@ class Blueprint:
         model = _member(self.model, encoder, schema)
         if self.bundle is None:
             return model
-        partner = _member(self.bundle, encoder, schema)
-        if (model.candidates is None) == (partner.candidates is None):
-            raise RecipeError(
-                f"{self.model.name!r} cannot be bundled with {self.bundle.name!r}; bundle a span model with a tagger."
-            )
-        return Bundled(model, partner, self.bundle.alpha)
+        return Bundled(model, _member(self.bundle, encoder, schema), self.bundle.alpha)
 
 
 def _member(section: ModelSection, encoder: WordEncoder, schema: Schema) -> SpanModel:

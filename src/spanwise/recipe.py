@@ -101,6 +101,9 @@ class Recipe(_Section):
         self.model.config()
         if self.bundle is not None:
             self.bundle.config()
+            if find(self.model.name).can.tagger == find(self.bundle.name).can.tagger:
+                pair = f"{self.model.name!r} cannot be bundled with {self.bundle.name!r}"
+                raise RecipeError(f"{pair}; bundle a span model with a tagger.")
         return self
 
     @classmethod

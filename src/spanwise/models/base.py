@@ -57,6 +57,7 @@ class Abilities:
 
     nested: bool = False
     relations: bool = False
+    tagger: bool = False  # tags words: the side of a bundle that α weighs
     needs_descriptions: bool = False
 
 

@@ -44,7 +44,7 @@ class Bundled(SpanModel):
     def loss(self, scores: BundledScores, batch: Batch) -> Loss:
         """eq. 19"""
         read, helped = self.reader.loss(scores.reader, batch), self.partner.loss(scores.partner, batch)
-        weight = 1 - self.alpha if self.reader.candidates else self.alpha
+        weight = self.alpha if self.reader.can.tagger else 1 - self.alpha
         total = weight * read.total + (1 - weight) * helped.total
         return Loss(total, {**read.terms, **helped.terms})
 

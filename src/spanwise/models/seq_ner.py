@@ -30,7 +30,7 @@ class SeqNER(SpanModel):
     """A tagger over word vectors."""
 
     Config = SeqNERConfig
-    can = Abilities()
+    can = Abilities(tagger=True)
     summary = "BIO tags by softmax or CRF (BL-NER, section 3.1.2); flat entities of any width"
     config: SeqNERConfig
 
