@@ -5,15 +5,20 @@ from __future__ import annotations
 from spanwise.metrics.evaluation import Evaluation, evaluate
 from spanwise.metrics.relations import RelationScores, score_relations
 from spanwise.metrics.scores import Average, Score, Scores
+from spanwise.metrics.significance import DocumentCounts, Significance, document_counts, randomization_test
 from spanwise.metrics.strict import score_entities
 
 __all__ = [
     "Average",
+    "DocumentCounts",
     "Evaluation",
     "RelationScores",
     "Score",
     "Scores",
+    "Significance",
+    "document_counts",
     "evaluate",
+    "randomization_test",
     "score_entities",
     "score_relations",
 ]
