@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.document import Document, Entity, Offsets, Relation, first_come, outermost
+from spanwise.document import Document, Entity, Offsets, Relation, first_come, outermost, overlap
 from spanwise.errors import AnnotationError
 
 TEXT = "Mara met Bo."
@@ -24,6 +24,10 @@ MARA, BO = Entity(0, 4, "Person"), Entity(9, 11, "Person")
         (Entity(9, 13, "Person"), "lies beyond the text's 12 characters"),
         (Entity(-1, 3, "Person"), "lies beyond"),
         (Entity(0, 4, ""), "has no label"),
+        (Entity(5, 11, "Person", head=Offsets(3, 8)), "has a head at characters 3 to 8, empty or not inside it"),
+        (Entity(5, 11, "Person", head=Offsets(9, 12)), "has a head at characters 9 to 12, empty or not inside"),
+        (Entity(5, 11, "Person", head=Offsets(9, 9)), "has a head at characters 9 to 9, empty"),
+        (Entity(5, 11, "Person", head=Offsets(11, 9)), "has a head at characters 11 to 9, empty"),
     ],
 )
 def test_an_impossible_entity_is_refused_and_named(entity: Entity, problem: str) -> None:
@@ -69,6 +73,31 @@ def test_keeping_some_entities_keeps_the_relations_between_them() -> None:
     assert document.relations == relations
 
 
+def test_an_entity_without_a_head_is_compared_and_printed_as_if_there_were_none() -> None:
+    assert Entity(0, 4, "Person") == Entity(0, 4, "Person", head=None)
+    assert repr(Entity(0, 4, "Person")) == "Entity(start=0, end=4, label='Person', score=1.0)"
+
+
+def test_a_head_is_part_of_what_an_entity_says() -> None:
+    headed = Entity(0, 4, "Person", head=(1, 3))  # type: ignore[arg-type]
+    assert headed == Entity(0, 4, "Person", head=Offsets(1, 3)) != Entity(0, 4, "Person")
+    assert type(headed.head) is Offsets
+    assert repr(headed) == "Entity(start=0, end=4, label='Person', score=1.0, head=(1, 3))"
+    assert copy.deepcopy(headed) == pickle.loads(pickle.dumps(headed)) == headed  # noqa: S301
+    assert hash(headed) == hash(Entity(0, 4, "Person", head=Offsets(1, 3)))
+
+
+def test_entities_are_narrowed_to_the_heads_they_mark() -> None:
+    whole = Entity(5, 11, "Person", 0.5, head=Offsets(9, 11))
+    document = Document(TEXT, entities=(MARA, whole), relations=(Relation(0, 1, "met"),), id="a")
+    narrowed = document.narrowed_to_heads()
+    assert narrowed == Document(
+        TEXT, entities=(MARA, Entity(9, 11, "Person", 0.5)), relations=document.relations, id="a"
+    )
+    assert narrowed.narrowed_to_heads() == narrowed
+    assert document.entities == (MARA, whole)
+
+
 def test_documents_are_equal_by_content_and_can_be_copied_and_sent_to_another_process() -> None:
     document = Document(TEXT, entities=(MARA,), id="a", metadata={"source": "x"})
     assert document == Document(TEXT, entities=(MARA,), id="a")
@@ -86,6 +115,12 @@ def test_of_ranked_spans_each_is_kept_that_overlaps_none_kept_before(ranked: lis
         if all(span.end <= other.start or other.end <= span.start for other in kept):
             kept.append(span)
     assert first_come(ranked) == sorted(kept, key=lambda e: e.start)
+
+
+@given(st.lists(spans))
+def test_entities_overlap_when_two_of_them_share_a_character(entities: list[Entity]) -> None:
+    characters = [index for entity in entities for index in range(entity.start, entity.end)]
+    assert overlap(entities) == (len(characters) > len(set(characters)))
 
 
 def test_the_outermost_entities_win_over_those_inside_and_across_them() -> None:

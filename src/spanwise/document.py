@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from spanwise.errors import AnnotationError
@@ -32,12 +33,25 @@ class Offsets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A typed stretch of text. An event trigger is an entity whose label is an event type."""
+    """A typed stretch of text. An event trigger is an entity whose label is an event type.
+
+    `head` is the head region that some corpora, such as ACE, mark inside an entity: "president" in "the new president
+    of Norland".
+    """
 
     start: int
     end: int
     label: str
     score: float = 1.0
+    head: Offsets | None = None
+
+    def __post_init__(self) -> None:
+        if self.head is not None:
+            object.__setattr__(self, "head", Offsets(*self.head))
+
+    def __repr__(self) -> str:
+        head = "" if self.head is None else f", head={tuple(self.head)}"
+        return f"Entity(start={self.start}, end={self.end}, label={self.label!r}, score={self.score!r}{head})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,11 @@ class Document:
         ]
         return self.with_annotations((self.entities[index] for index in kept), relations)
 
+    def narrowed_to_heads(self) -> Document:
+        """The document with each entity that marks a head region narrowed to it; the others stay as they are."""
+        entities = (replace(e, start=e.head.start, end=e.head.end, head=None) if e.head else e for e in self.entities)
+        return self.with_annotations(entities, self.relations)
+
     def _check_words(self) -> None:
         cursor = 0
         for index, (start, end) in enumerate(self.words):
@@ -140,6 +159,8 @@ class Document:
                 problem = f"lies beyond the text's {len(self.text)} characters"
             elif not entity.label:
                 problem = "has no label"
+            elif entity.head and not entity.start <= entity.head.start < entity.head.end <= entity.end:
+                problem = f"has a head at characters {entity.head.start} to {entity.head.end}, empty or not inside it"
             else:
                 continue
             raise AnnotationError(
@@ -155,6 +176,11 @@ class Document:
                         f"{_named(self.id)} relation {index} ({relation.label!r}) has entity {entity} as its {side}, "
                         f"but the document has {len(self.entities)} entities; correct the index or leave it out."
                     )
+
+
+def overlap(entities: Iterable[Entity]) -> bool:
+    """Whether any two of the entities share a character: nested, crossing or on the same bounds."""
+    return any(one.end > two.start for one, two in pairwise(sorted(entities, key=lambda e: (e.start, e.end))))
 
 
 def outermost(entities: Iterable[Entity]) -> tuple[Entity, ...]:
