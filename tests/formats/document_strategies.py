@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,22 +36,23 @@ def through_file(documents: list[Document], format: str, **options: Any) -> list
 
 def content(document: Document) -> tuple[Any, ...]:
     """What a document says, whatever the order of its annotations."""
-    entities = [(e.start, e.end, e.label) for e in document.entities]
+    entities = [(e.start, e.end, e.label, e.head) for e in document.entities]
     relations = Counter((entities[r.head], entities[r.tail], r.label) for r in document.relations)
     return document.text, document.words, Counter(entities), relations, document.id
 
 
 @st.composite
 def character_documents(draw: st.DrawFn, scored: bool = True, labels: st.SearchStrategy[str] = LABELS) -> Document:
-    """Any text, any spans, with or without words."""
+    """Any text, any spans; `scored` also with words, scores and heads."""
     text = draw(ANY_TEXT)
     cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=6)))
     words = tuple(Offsets(a, b) for a, b in zip(cuts[::2], cuts[1::2], strict=False))
     scores = SCORES if scored else st.just(1.0)
     entities = []
     for _ in range(draw(st.integers(0, 4)) if text else 0):
-        start = draw(st.integers(0, len(text) - 1))
-        entities.append(Entity(start, draw(st.integers(start + 1, len(text))), draw(labels), draw(scores)))
+        start, end = draw(_bounds(0, len(text)))
+        head = draw(st.none() | _bounds(start, end)) if scored else None
+        entities.append(Entity(start, end, draw(labels), draw(scores), head))
     relations = _relations(draw, len(entities), labels, scores)
     id = draw(ANY_TEXT)
     metadata = draw(st.dictionaries(ANY_TEXT, st.one_of(st.integers(), ANY_TEXT, st.lists(st.booleans())), max_size=2))
@@ -63,8 +65,7 @@ def word_documents(draw: st.DrawFn, words: st.SearchStrategy[str] = WORDS, empty
     tokens = draw(st.lists(words, min_size=0 if empty else 1, max_size=8))
     spans = []
     for _ in range(draw(st.integers(0, 4)) if tokens else 0):
-        first = draw(st.integers(0, len(tokens) - 1))
-        spans.append((first, draw(st.integers(first + 1, len(tokens))), draw(LABELS)))
+        spans.append((*draw(_bounds(0, len(tokens))), draw(LABELS)))
     return Document.from_words(tokens, spans, _relations(draw, len(spans), LABELS, st.just(1.0)), id=draw(ANY_TEXT))
 
 
@@ -83,9 +84,7 @@ def flat_documents(
 def event_documents(draw: st.DrawFn, id: str = "d#0", trigger_width: int = 3) -> Document:
     """Mentions on spans of their own with relations between them; triggers with arguments."""
     tokens = draw(st.lists(WORDS, min_size=1, max_size=8))
-    bounds = st.integers(0, len(tokens) - 1).flatmap(
-        lambda first: st.tuples(st.just(first), st.integers(first + 1, len(tokens)))
-    )
+    bounds = _bounds(0, len(tokens))
     mentions = draw(st.lists(bounds, max_size=4, unique=True))
     spans = [(first, last, draw(st.sampled_from(["PER", "untyped"]))) for first, last in mentions]
     relations = _relations(draw, len(spans), LABELS, st.just(1.0))
@@ -96,6 +95,26 @@ def event_documents(draw: st.DrawFn, id: str = "d#0", trigger_width: int = 3) ->
         relations += [Relation(len(spans) - 1, tail, draw(LABELS)) for tail in tails]
     types = sorted({label for _, _, label in spans if label in {"Attack", "Meet"}})
     return Document.from_words(tokens, spans, relations, id=id, metadata={EVENT_TYPES: types} if types else {})
+
+
+@st.composite
+def headed_documents(draw: st.DrawFn) -> Document:
+    """Documents with events, some of whose entities mark a head region on word borders."""
+    document = draw(event_documents())
+    words = document.words
+    entities = []
+    for entity in document.entities:
+        inside = [word for word in words if entity.start <= word.start and word.end <= entity.end]
+        first, last = draw(_bounds(0, len(inside)))
+        head = draw(st.none() | st.just(Offsets(inside[first].start, inside[last - 1].end)))
+        entities.append(replace(entity, head=head))
+    return document.with_annotations(entities, document.relations)
+
+
+def _bounds(start: int, end: int) -> st.SearchStrategy[Offsets]:
+    """A stretch of at least one between two borders."""
+    firsts = st.integers(start, end - 1)
+    return firsts.flatmap(lambda first: st.builds(Offsets, st.just(first), st.integers(first + 1, end)))
 
 
 def _relations(

@@ -16,6 +16,12 @@ GOOD = {
     "dygie": {"doc_key": "d", "sentences": [["Ann"]], "ner": [[[0, 0, "PER"]]], "relations": [[]]},
     "oneie": {"tokens": ["Ann"], "entity_mentions": [{"id": "1", "start": 0, "end": 1, "entity_type": "PER"}]},
 }
+
+
+def with_head(head):
+    return {"tokens": ["Ann", "Lee"], "entity_mentions": [{"id": "1", "start": 0, "end": 1, "head": head}]}
+
+
 BROKEN = {
     "jsonl": [
         ({"entities": []}, "'text' is missing"),
@@ -35,6 +41,18 @@ BROKEN = {
         ({"text": "Ann", "entities": [{"start": 0, "end": 3, "label": ""}]}, "has no label"),
         ({"text": "Ann", "entities": [{"start": 0, "end": 4, "label": "PER"}]}, "beyond the text's 3 characters"),
         ({"text": "Ann", "entities": [{"start": 0, "end": 3, "label": "P", "score": "x"}]}, "'score' is 'x'"),
+        (
+            {"text": "Ann", "entities": [{"start": 0, "end": 3, "label": "P", "head": [1]}]},
+            "'head' is .* hold 2 values",
+        ),
+        (
+            {"text": "Ann", "entities": [{"start": 0, "end": 3, "label": "P", "head": {}}]},
+            "'head' is {}, but should be",
+        ),
+        (
+            {"text": "Ann", "entities": [{"start": 0, "end": 2, "label": "P", "head": [1, 3]}]},
+            "a head at characters 1 to 3",
+        ),
         ({"text": "Ann", "relations": [{"head": 0, "tail": 0, "label": "R"}]}, "has entity 0 as its head"),
         ({"text": "Ann", "id": ["x"]}, "'id' is"),
         ({"text": "Ann", "metadata": []}, "'metadata' is"),
@@ -67,6 +85,11 @@ BROKEN = {
             },
             "share",
         ),
+        (with_head("Ann"), "'head' is 'Ann', but should be an object"),
+        (with_head({"text": "Ann"}), "'start' is missing in {'text': 'Ann'}"),
+        (with_head({"start": 0, "end": 0}), "the head .* is empty or not inside its mention, words 0 to 1"),
+        (with_head({"start": 0, "end": 2}), "the head .* is empty or not inside its mention, words 0 to 1"),
+        (with_head({"start": -1, "end": 1}), "the head .* is empty or not inside its mention, words 0 to 1"),
         ({"tokens": ["a"], "event_mentions": [{"event_type": "X"}]}, "'trigger' is missing"),
         (
             {

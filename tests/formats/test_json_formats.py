@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from spanwise.document import Document, Relation
+from spanwise.document import Document, Offsets, Relation
 from spanwise.formats import EVENT_TYPES, UNTYPED, Report, read, triggers_only, write
 
 DYGIE = {
@@ -111,6 +111,17 @@ def test_oneie_events_are_triggers_and_arguments_over_the_original_text(file):
     assert report.dropped == {"field 'mention_type'": 1}
 
 
+def test_oneie_heads_are_given_by_their_words(file, tmp_path):
+    ann = {**ONEIE["entity_mentions"][0], "head": {"text": "Lee", "start": 1, "end": 2}}
+    halden = {**ONEIE["entity_mentions"][1], "head": None}
+    (document,) = read(file({**ONEIE, "entity_mentions": [ann, halden]}))
+    assert [entity.head for entity in document.entities] == [(4, 7), None, None]
+    assert [document.slice(entity) for entity in document.narrowed_to_heads().entities] == ["Lee", "Halden", "left"]
+    write([document], tmp_path / "out", "oneie")
+    mentions = json.loads((tmp_path / "out").read_text())["entity_mentions"]
+    assert [mention.get("head") for mention in mentions] == [{"start": 1, "end": 2, "text": "Lee"}, None]
+
+
 def test_tokens_that_differ_from_the_sentence_are_joined_by_spaces(file):
     (document,) = read(file({**ONEIE, "sentence": "Ann Lee left H."}))
     assert document.text == "Ann Lee left Halden ."
@@ -137,6 +148,16 @@ def test_events_survive_a_way_through_jsonl_and_brat(file, tmp_path):
     write(documents, tmp_path / "x.jsonl")
     write(read(tmp_path / "x.jsonl"), tmp_path / "brat", "brat")
     assert "E1\tLeave:T3 From:T2" in (tmp_path / "brat" / "d1-0.ann").read_text()
+
+
+def test_jsonl_writes_a_head_only_where_one_is_marked(tmp_path):
+    plain, headed = {"start": 0, "end": 1, "label": "X"}, {"start": 0, "end": 2, "label": "Y", "head": [1, 2]}
+    record = {"text": "ab", "entities": [plain, headed], "relations": []}
+    (tmp_path / "x.jsonl").write_text(json.dumps(record))
+    (document,) = read(tmp_path / "x.jsonl")
+    assert [entity.head for entity in document.entities] == [None, Offsets(1, 2)]
+    write([document], tmp_path / "y.jsonl")
+    assert json.loads((tmp_path / "y.jsonl").read_text()) == record
 
 
 def test_jsonl_writes_a_score_only_where_it_says_something(tmp_path):

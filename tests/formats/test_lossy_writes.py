@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.document import Document, Entity, Relation
+from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.errors import FormatError, LossyError
 from spanwise.formats import EVENT_TYPES, FORMATS, Report, read, write
 
@@ -18,6 +18,9 @@ TRIGGER_LINK = Document.from_words(
     ["he", "left", "after", "it"], [(1, 2, "Leave"), (2, 4, "Leave")], [Relation(0, 1, "Time")],
     id="d9", metadata={EVENT_TYPES: ["Leave"]},
 )  # fmt: skip
+HEADED = Document.from_words(["the", "new", "president"], id="d10").with_annotations(
+    [Entity(0, 17, "PER", head=Offsets(8, 17)), Entity(4, 7, "X")]
+)
 TOKEN_FORMATS = sorted(name for name, format in FORMATS.items() if format.needs_words and format.write)
 
 
@@ -33,6 +36,8 @@ TOKEN_FORMATS = sorted(name for name, format in FORMATS.items() if format.needs_
         (Document("", id="t"), "conll", "1 x document left out for a text without words"),
         *((HALF_WORD, format, "1 x entity not on word borders") for format in TOKEN_FORMATS),
         *((Document("Hi, Ann", ((0, 2), (4, 7)), id="w"), f, "1 x text outside of the words") for f in TOKEN_FORMATS),
+        *((HEADED.keeping([0]), f, "1 x head region") for f in ("conll", "spert", "dygie", "brat")),
+        (HEADED.with_annotations([Entity(0, 17, "PER", head=Offsets(10, 17))]), "oneie", "1 x head region not on word"),
         (TRIGGER_LINK, "oneie", "1 x relation to an event trigger"),
         (TRIGGER_LINK, "dygie", "1 x event trigger of several words"),
         (
@@ -67,6 +72,19 @@ def test_lossy_conll_keeps_the_outermost_entity(tmp_path):
     assert report.dropped == {
         "relation": 1, "further label on one span": 1, "nested or overlapping entity": 1, "id": 1,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("format", "dropped"), [("jsonl", {}), ("oneie", {}), ("spert", {"head region": 1}), ("dygie", {"head region": 1})]
+)
+def test_a_head_that_goes_leaves_its_entity_as_it_is(tmp_path, format, dropped):
+    report = Report()
+    write([HEADED], tmp_path / "x", format, lossy=True, report=report)
+    (document,) = read(tmp_path / "x", format)
+    assert [(document.slice(e), e.label, e.head is None) for e in document.entities] == [
+        ("the new president", "PER", bool(dropped)), ("new", "X", True),
+    ]  # fmt: skip
+    assert report.dropped == dropped
 
 
 def test_an_entity_that_goes_takes_its_relations_with_it(tmp_path):

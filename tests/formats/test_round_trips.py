@@ -13,6 +13,7 @@ from document_strategies import (
     content,
     event_documents,
     flat_documents,
+    headed_documents,
     through_file,
     word_documents,
 )
@@ -70,6 +71,13 @@ def test_oneie_keeps_events_and_untyped_mentions(documents):
     read_back = through_file(documents, "oneie")
     assert [content(d) for d in read_back] == [content(d) for d in documents]
     assert [d.metadata for d in read_back] == [d.metadata for d in documents]
+
+
+@few
+@given(headed_documents())
+def test_oneie_keeps_heads(document):
+    (read_back,) = through_file([document], "oneie")
+    assert content(read_back) == content(document)
 
 
 @few

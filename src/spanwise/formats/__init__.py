@@ -78,8 +78,9 @@ def write(
     if standard and chosen is not JSONL:
         raise FormatError(f"only 'jsonl' can go to standard output, not {name!r}; name a file.")
     writing = Writing(None if standard else Path(path), scheme, lossy, Report() if report is None else report)
+    held = documents if chosen.holds_heads else map(writing.without_heads, documents)
     try:
-        chosen.write(documents, writing)
+        chosen.write(held, writing)
     except FormatError as error:
         if error.path is not None:
             raise

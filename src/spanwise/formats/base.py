@@ -54,6 +54,7 @@ def _first_record(path: Path, opening: str) -> dict[str, Any] | None:
 @dataclass(frozen=True)
 class Format:
     """`needs_words`: the format holds words, so that a document must be segmented before it is written.
+    `holds_heads`: it has a place for head regions; where it has none, they are refused or counted for it.
     `is_folder`: it is a folder of files, not one file."""
 
     name: str
@@ -61,5 +62,6 @@ class Format:
     read: Callable[[Reading], Iterator[Document]]
     write: Callable[[Iterable[Document], Writing], None] | None
     needs_words: bool
+    holds_heads: bool = False
     suffixes: tuple[str, ...] = ()
     is_folder: bool = False

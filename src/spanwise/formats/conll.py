@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
-from spanwise.document import Document, outermost
+from spanwise.document import Document, outermost, overlap
 from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
@@ -157,13 +156,13 @@ def _holdable(document: Document) -> bool:
 def _flat(document: Document, writing: Writing) -> Document:
     """The document without relations and overlaps."""
     writing.lose(document, "relation", len(document.relations))
-    entities = sorted(document.entities, key=lambda e: (e.start, e.end))
-    if any(one.end > two.start for one, two in pairwise(entities)):
-        same = len(entities) - len({(e.start, e.end) for e in entities})
-        entities = list(outermost(entities))
-        writing.lose(document, "further label on one span", same)
-        writing.lose(document, "nested or overlapping entity", len(document.entities) - len(entities) - same)
-    return document.with_annotations(entities)
+    if not overlap(document.entities):
+        return document.with_annotations(document.entities)
+    kept = outermost(document.entities)
+    same = len(document.entities) - len({(e.start, e.end) for e in document.entities})
+    writing.lose(document, "further label on one span", same)
+    writing.lose(document, "nested or overlapping entity", len(document.entities) - len(kept) - same)
+    return document.with_annotations(kept)
 
 
 def _lines(documents: Iterable[Document], writing: Writing) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
         text=get(record, "text", str),
         words=tuple(Offsets(*row(word, (int, int), f"'words'[{i}]")) for i, word in enumerate(arrays(record, "words"))),
         entities=tuple(
-            Entity(get(e, "start", int), get(e, "end", int), get(e, "label", str), score(e))
+            Entity(get(e, "start", int), get(e, "end", int), get(e, "label", str), score(e), _head(e))
             for e in objects(record, "entities")
         ),
         relations=tuple(
@@ -37,6 +37,10 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
     )
 
 
+def _head(entity: dict[str, Any]) -> Offsets | None:
+    return None if entity.get("head") is None else Offsets(*row(get(entity, "head", list), (int, int), "'head'"))
+
+
 def _read(reading: Reading) -> Iterator[Document]:
     return reading.json_line_documents(partial(_parse, reading=reading))
 
@@ -46,7 +50,8 @@ def _encode(document: Document) -> str:
     if document.words:
         record["words"] = [list(word) for word in document.words]
     record["entities"] = [
-        {"start": e.start, "end": e.end, "label": e.label, **_score(e.score)} for e in document.entities
+        {"start": e.start, "end": e.end, "label": e.label, **_score(e.score), **({"head": e.head} if e.head else {})}
+        for e in document.entities
     ]
     record["relations"] = [
         {"head": r.head, "tail": r.tail, "label": r.label, **_score(r.score)} for r in document.relations
@@ -72,5 +77,6 @@ JSONL = Format(
     read=_read,
     write=_write,
     needs_words=False,
+    holds_heads=True,
     suffixes=(".jsonl", ".ndjson"),
 )

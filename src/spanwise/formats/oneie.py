@@ -1,18 +1,22 @@
-"""OneIE's JSON lines: tokens, entity, relation and event mentions. GENEVA's mentions come without a type."""
+"""OneIE's JSON lines: tokens, entity, relation and event mentions, some with their head region.
+
+GENEVA's mentions come without a type.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from spanwise.document import Document, Relation
+from spanwise.document import Document, Offsets, Relation
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, EventView, event_metadata, without_links_to_triggers
 from spanwise.formats.fields import get, identifier, objects, shown, strings
 from spanwise.formats.reading import Reading
-from spanwise.formats.tokens import WordSpan, build, on_words, word_spans
+from spanwise.formats.tokens import WordSpan, build, head_words, on_words, word_spans
 from spanwise.formats.writing import Writing, dumps
 
 # `pieces` and `token_lens` are an encoder's own pieces, made again when a model needs them.
@@ -20,7 +24,7 @@ _KEYS = frozenset(
     {"doc_id", "wnd_id", "sent_id", "sentence", "tokens", "pieces", "token_lens"}
     | {"entity_mentions", "relation_mentions", "event_mentions"}
 )
-_ENTITY_KEYS = frozenset({"id", "start", "end", "text", "entity_type"})
+_ENTITY_KEYS = frozenset({"id", "start", "end", "text", "entity_type", "head"})
 
 
 def _matches(probe: Probe) -> bool:
@@ -36,7 +40,7 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
     triggers = [_span(get(event, "trigger", dict), get(event, "event_type", str)) for event in events]
     words = strings(get(record, "tokens", list), "'tokens'")
     doc_id = identifier(record, "doc_id")
-    yield build(
+    document = build(
         words,
         [_span(m, get(m, "entity_type", str, UNTYPED) or UNTYPED) for m in mentions] + triggers,
         [*_relations(record, _places(mentions)), *_arguments(events, _places(mentions), len(mentions))],
@@ -44,10 +48,34 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
         id=identifier(record, "wnd_id") or identifier(record, "sent_id"),
         metadata={**({"doc_id": doc_id} if doc_id else {}), **event_metadata(t.label for t in triggers)},
     )
+    yield _with_heads(document, [*mentions, *(event["trigger"] for event in events)])
 
 
 def _span(mention: dict[str, Any], label: str) -> WordSpan:
     return WordSpan(get(mention, "start", int), get(mention, "end", int), label)
+
+
+def _with_heads(document: Document, mentions: list[dict[str, Any]]) -> Document:
+    """The document with the head regions that the mentions of its entities mark."""
+    heads = [_head(mention, document.words) for mention in mentions]
+    if not any(heads):
+        return document
+    marked = (replace(entity, head=head) for entity, head in zip(document.entities, heads, strict=True))
+    return document.with_annotations(marked, document.relations)
+
+
+def _head(mention: dict[str, Any], words: Sequence[Offsets]) -> Offsets | None:
+    """A head region, which the file gives by its words, like the mention around it."""
+    if mention.get("head") is None:
+        return None
+    head = get(mention, "head", dict)
+    first, last = get(head, "start", int), get(head, "end", int)
+    if not mention["start"] <= first < last <= mention["end"]:
+        raise FormatError(
+            f"the head {shown(head)} is empty or not inside its mention, words {mention['start']} to {mention['end']}; "
+            f"correct its words (the end is exclusive)."
+        )
+    return Offsets(words[first].start, words[last - 1].end)
 
 
 def _places(mentions: list[dict[str, Any]]) -> dict[str, int]:
@@ -89,7 +117,7 @@ def _encode(document: Document, writing: Writing) -> str:
     kept = without_links_to_triggers(on_words(document, writing), writing)
     spans = word_spans(kept)
     writing.tell_unheld(kept, metadata=("doc_id", EVENT_TYPES))
-    view, mentions = EventView.of(kept), _Mentions(kept, spans)
+    view, mentions = EventView.of(kept), _Mentions(kept, spans, head_words(kept, writing))
     relations, events = enumerate(view.relations), enumerate(view.triggers)
     record: dict[str, Any] = {
         "doc_id": kept.metadata.get("doc_id", ""),
@@ -119,14 +147,18 @@ def _encode(document: Document, writing: Writing) -> str:
 class _Mentions:
     """A document's entities as the format names and places them."""
 
-    def __init__(self, document: Document, spans: list[WordSpan]) -> None:
-        self.words, self._id, self._spans = document.word_texts, document.id, spans
+    def __init__(self, document: Document, spans: list[WordSpan], heads: list[tuple[int, int] | None]) -> None:
+        self.words, self._id, self._spans, self._heads = document.word_texts, document.id, spans, heads
 
     def name(self, index: int) -> str:
         return f"{self._id}-E{index}"
 
     def place(self, index: int) -> dict[str, Any]:
         first, last, _ = self._spans[index]
+        head = self._heads[index]
+        return {**self._stretch(first, last), **({"head": self._stretch(*head)} if head else {})}
+
+    def _stretch(self, first: int, last: int) -> dict[str, Any]:
         return {"start": first, "end": last, "text": " ".join(self.words[first:last])}
 
     def argument(self, index: int, role: str) -> dict[str, Any]:
@@ -150,4 +182,5 @@ ONEIE = Format(
     read=_read,
     write=_write,
     needs_words=True,
+    holds_heads=True,
 )

@@ -52,6 +52,18 @@ def on_words(document: Document, writing: Writing) -> Document:
     return without(document, off, writing)
 
 
+def head_words(document: Document, writing: Writing) -> list[tuple[int, int] | None]:
+    """For each entity the words of its head region, if it marks one and that stands on word borders."""
+    starts, ends = _borders(document)
+    heads = [
+        (starts[e.head.start], ends[e.head.end]) if e.head and e.head.start in starts and e.head.end in ends else None
+        for e in document.entities
+    ]
+    marked = sum(entity.head is not None for entity in document.entities)
+    writing.lose(document, "head region not on word borders", marked - sum(head is not None for head in heads))
+    return heads
+
+
 def word_spans(document: Document) -> list[WordSpan]:
     """The entities, all of which stand on word borders, as stretches of words."""
     starts, ends = _borders(document)

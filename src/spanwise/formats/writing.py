@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -59,6 +59,14 @@ class Writing:
                 self.path,
             )
         self.tell(kind, count)
+
+    def without_heads(self, document: Document) -> Document:
+        """The document without its head regions, for a format that has no place for them."""
+        heads = sum(entity.head is not None for entity in document.entities)
+        if not heads:
+            return document
+        self.lose(document, "head region", heads)
+        return document.with_annotations((replace(e, head=None) for e in document.entities), document.relations)
 
     def tell(self, kind: str, count: int = 1) -> None:
         """Count what is left out without asking: a score, an id, metadata, spacing. Never a label."""
