@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.document import Document, Entity
+from spanwise.document import Document, Entity, Offsets
 from spanwise.errors import InputError
-from spanwise.metrics import score_entities
+from spanwise.metrics import evaluate, score_entities
 
 TEXT = "The University of Brenford opened a clinic in Halden."
 BRENFORD, UNIVERSITY, HALDEN = (18, 26), (4, 26), (46, 52)
@@ -62,6 +62,35 @@ def test_nothing_to_find_and_nothing_found_is_zero_not_an_error():
     scores = score_entities([marked()], [marked()])
     assert (scores.micro.f1, scores.macro.f1, dict(scores.labels)) == (0.0, 0.0, {})
     assert score_entities([], []).micro.f1 == 0.0
+
+
+def headed(*entities: tuple[tuple[int, int], str, tuple[int, int] | None]) -> Document:
+    marks = (Entity(*span, label, head=None if head is None else Offsets(*head)) for span, label, head in entities)
+    return Document(TEXT, entities=tuple(marks))
+
+
+def test_on_heads_an_entity_counts_by_its_head_region_and_label():
+    gold = headed((UNIVERSITY, "ORG", (4, 14)), (HALDEN, "PLACE", None))
+    wider = headed(((0, 26), "ORG", (4, 14)), ((43, 52), "PLACE", HALDEN))
+    assert evaluate([gold], [wider]).entities.micro.correct == 0
+    assert evaluate([gold], [wider], heads=True).entities.micro.f1 == 1.0
+    mistyped = headed((UNIVERSITY, "PLACE", (4, 14)))
+    assert evaluate([gold], [mistyped], heads=True).entities.micro.correct == 0
+    elsewhere = headed((UNIVERSITY, "ORG", BRENFORD))
+    assert evaluate([gold], [elsewhere], heads=True).entities.micro.correct == 0
+    assert evaluate([gold], [elsewhere]).entities.micro.correct == 1
+
+
+def test_on_heads_an_entity_without_a_mark_counts_by_its_own_bounds():
+    gold = headed((UNIVERSITY, "ORG", (4, 14)))
+    assert evaluate(iter([gold]), iter([marked(((4, 14), "ORG"))]), heads=True).entities.micro.f1 == 1.0
+    assert evaluate([gold], [marked((UNIVERSITY, "ORG"))], heads=True).entities.micro.correct == 0
+
+
+def test_on_heads_entities_that_share_head_and_label_count_once():
+    gold = headed((UNIVERSITY, "ORG", (4, 14)), ((0, 26), "ORG", (4, 14)), ((0, 14), "PLACE", (4, 14)))
+    scores = evaluate([gold], [headed((UNIVERSITY, "ORG", (4, 14)))], heads=True).entities
+    assert (scores.micro.gold, scores.micro.predicted, scores.micro.correct) == (2, 1, 1)
 
 
 def test_documents_may_be_iterators():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from spanwise.document import Document, Entity, Relation
+import pytest
+
+from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.metrics import evaluate, score_relations
 from spanwise.schema import EntityType, RelationType, Schema
 
 TEXT = "Ann Vale married Tom Orrin."
 PEOPLE = (Entity(0, 8, "PERSON"), Entity(17, 26, "PERSON"))
 MISTYPED = (Entity(0, 8, "PERSON"), Entity(17, 26, "ORG"))
+
+TO, FRO = Relation(0, 1, "spouse"), Relation(1, 0, "spouse")
+WRITTEN = [(TO,), (FRO,), (TO, FRO), (TO, TO), (FRO, TO, TO)]
 
 
 def related(*relations: Relation, entities: tuple[Entity, ...] = PEOPLE) -> Document:
@@ -30,10 +35,38 @@ def test_direction_counts_unless_the_relation_is_symmetric():
     assert score_relations(gold, turned, symmetric={"sibling"}).strict.micro.correct == 0
 
 
-def test_a_symmetric_relation_written_both_ways_counts_once():
-    both = [related(Relation(0, 1, "spouse"), Relation(1, 0, "spouse"))]
-    micro = score_relations(both, both, symmetric=["spouse"]).boundaries.micro
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("predicted", WRITTEN)
+def test_a_symmetric_relation_counts_once_on_each_side_however_it_is_written(written, predicted, strict):
+    scores = score_relations([related(*written)], [related(*predicted)], symmetric=["spouse"])
+    micro = (scores.strict if strict else scores.boundaries).micro
     assert (micro.gold, micro.predicted, micro.correct) == (1, 1, 1)
+
+
+def test_a_directed_relation_counts_each_way_once():
+    one, both = [related(TO, TO)], [related(TO, FRO, FRO)]
+    micro = score_relations(one, both).strict.micro
+    assert (micro.gold, micro.predicted, micro.correct) == (1, 2, 1)
+    micro = score_relations(both, one).strict.micro
+    assert (micro.gold, micro.predicted, micro.correct) == (2, 1, 1)
+
+
+def test_a_turned_symmetric_relation_keeps_each_label_with_its_entity():
+    gold = [related(TO, entities=MISTYPED)]
+    turned = [related(FRO, entities=MISTYPED)]
+    swapped = [related(TO, entities=(Entity(0, 8, "ORG"), Entity(17, 26, "PERSON")))]
+    assert score_relations(gold, turned, symmetric=["spouse"]).strict.micro.f1 == 1.0
+    assert score_relations(gold, swapped, symmetric=["spouse"]).strict.micro.correct == 0
+
+
+def test_on_heads_relations_count_by_the_heads_of_their_entities():
+    gold = related(TO, entities=(Entity(0, 8, "PERSON", head=Offsets(0, 3)), PEOPLE[1]))
+    predicted = related(TO, entities=(Entity(0, 3, "PERSON"), Entity(9, 26, "PERSON", head=Offsets(17, 26))))
+    whole, on_heads = evaluate([gold], [predicted]).relations, evaluate([gold], [predicted], heads=True).relations
+    assert whole is not None
+    assert on_heads is not None
+    assert (whole.boundaries.micro.correct, on_heads.strict.micro.f1) == (0, 1.0)
 
 
 def test_relations_are_compared_by_place_not_by_index():
