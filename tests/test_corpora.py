@@ -12,6 +12,7 @@ from spanwise import corpora
 from spanwise.catalogue import CHECKSUMS, CORPORA, NamedCorpus
 from spanwise.errors import CorpusError, InputError, SchemaError
 from spanwise.formats import Report
+from spanwise.inspection import crossing, nested
 
 DATA = Path(os.environ.get(corpora.DATA_VARIABLE) or Path(__file__).parents[2] / "shared" / "data").absolute()
 needs_data = pytest.mark.skipif(not (DATA / "conll04").is_dir(), reason="the named corpora are not on this machine")
@@ -143,7 +144,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         corpora.load("conll04", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["conll", "ade/10", "ade/x", "ade/", "conll04/0", ""])
+@pytest.mark.parametrize("name", ["conll", "ade/10", "ade-flat/10", "ade/x", "ade/", "conll04/0", ""])
 def test_an_unknown_name_or_fold_is_refused_with_those_there_are(name: str) -> None:
     with pytest.raises(CorpusError, match=r"known are conll04|its folds are 0 to 9|its folds are none"):
         corpora.load(name)
@@ -190,6 +191,24 @@ def test_a_fold_is_the_whole_corpus_cut_in_two() -> None:
     assert fold.schema == whole.schema
     texts = sorted(document.text for documents in fold.splits.values() for document in documents)
     assert texts == sorted(document.text for document in whole.splits["all"])
+
+
+@needs_data
+@pytest.mark.parametrize("fold", ["", "/0", "/9"])
+def test_ade_flat_is_ade_without_the_sentences_whose_entities_overlap(fold: str) -> None:
+    full, flat = corpora.load(f"ade{fold}", DATA), corpora.load(f"ade-flat{fold}", DATA)
+    assert (flat.name, flat.schema, list(flat.splits)) == (f"ade-flat{fold}", full.schema, list(full.splits))
+    for split, documents in full.splits.items():
+        kept = tuple(d for d in documents if not nested(d.entities) and not crossing(d.entities))
+        assert flat.splits[split] == kept
+    assert sum(map(len, full.splits.values())) - sum(map(len, flat.splits.values())) == 119
+
+
+@needs_data
+def test_ade_flat_has_the_counts_that_the_docs_tell() -> None:
+    documents = corpora.load("ade-flat", DATA).split("all")
+    entities, relations = (sum(len(getattr(d, kind)) for d in documents) for kind in ("entities", "relations"))
+    assert (len(documents), entities, relations) == (4153, 10477, 6552)
 
 
 @needs_data

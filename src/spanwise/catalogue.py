@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 
@@ -12,7 +12,8 @@ class NamedCorpus:
     """A declaration; files are relative to the data root. `folds` are further cuts of the same documents, as "name/0".
 
     `schema_file` holds the labels in SpERT's form, as GENEVA's ontology or in our own; without one they come from the
-    documents. `descriptions` and `relation_descriptions` say what labels mean whose files do not.
+    documents. `descriptions` and `relation_descriptions` say what labels mean whose files do not. `without_overlaps`
+    leaves the documents out in which entities overlap.
     """
 
     name: str
@@ -24,6 +25,7 @@ class NamedCorpus:
     source: str
     relation_types: int = 0
     nested: bool = False
+    without_overlaps: bool = False
     folds: tuple[Mapping[str, str], ...] = ()
     schema_file: str = ""
     schema_form: Literal["spert", "ontology", "native"] = "native"
@@ -37,6 +39,26 @@ class NamedCorpus:
         cuts = (self.splits, *self.folds)
         return tuple(path for cut in cuts for path in cut.values()) + ((self.schema_file,) if self.schema_file else ())
 
+
+_ADE = NamedCorpus(
+    name="ade",
+    task="drugs and their adverse effects in case reports",
+    format="spert",
+    splits={"all": "ade/ade_full.json"},
+    folds=tuple({split: f"ade/ade_split_{n}_{split}.json" for split in ("train", "test")} for n in range(10)),
+    entity_types=2,
+    relation_types=1,
+    nested=True,
+    schema_file="ade/ade_types.json",
+    schema_form="spert",
+    descriptions={
+        "Adverse-Effect": "A harmful effect of a drug on a patient, such as a symptom or a disease.",
+        "Drug": "The name of a drug or of a therapeutic substance, also its abbreviation or its class.",
+    },
+    relation_descriptions={"Adverse-Effect": "The adverse effect was caused by the drug."},
+    licence="none stated",
+    source="Gurulingappa et al. 2012, in the ten folds published with SpERT",
+)
 
 CORPORA: tuple[NamedCorpus, ...] = (
     NamedCorpus(
@@ -64,24 +86,13 @@ CORPORA: tuple[NamedCorpus, ...] = (
         licence="none stated",
         source="Roth and Yih 2004, in the split of Gupta et al. 2016 as published with SpERT",
     ),
-    NamedCorpus(
-        name="ade",
-        task="drugs and their adverse effects in case reports",
-        format="spert",
-        splits={"all": "ade/ade_full.json"},
-        folds=tuple({split: f"ade/ade_split_{n}_{split}.json" for split in ("train", "test")} for n in range(10)),
-        entity_types=2,
-        relation_types=1,
-        nested=True,
-        schema_file="ade/ade_types.json",
-        schema_form="spert",
-        descriptions={
-            "Adverse-Effect": "A harmful effect of a drug on a patient, such as a symptom or a disease.",
-            "Drug": "The name of a drug or of a therapeutic substance, also its abbreviation or its class.",
-        },
-        relation_descriptions={"Adverse-Effect": "The adverse effect was caused by the drug."},
-        licence="none stated",
-        source="Gurulingappa et al. 2012, in the ten folds published with SpERT",
+    _ADE,
+    replace(
+        _ADE,
+        name="ade-flat",
+        task="ADE without the 119 sentences whose entities overlap",
+        nested=False,
+        without_overlaps=True,
     ),
     NamedCorpus(
         name="scierc",

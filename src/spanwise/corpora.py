@@ -13,7 +13,7 @@ from typing import Any
 
 from spanwise import formats
 from spanwise.catalogue import CHECKSUMS, CORPORA, NamedCorpus
-from spanwise.document import Document
+from spanwise.document import Document, overlap
 from spanwise.errors import CorpusError, InputError
 from spanwise.schema import EntityType, RelationType, Schema
 
@@ -54,6 +54,8 @@ def load(name: str, root: Path | None = None) -> Corpus:
     if named.schema_form == "ontology":
         # the arguments have no type of their own, so that the corpus is one of triggers
         splits = {split: tuple(map(formats.triggers_only, documents)) for split, documents in splits.items()}
+    if named.without_overlaps:
+        splits = {split: tuple(d for d in documents if not overlap(d.entities)) for split, documents in splits.items()}
     return Corpus(name, splits, _schema(named, content, (d for split in splits.values() for d in split)))
 
 
