@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from spanwise.benchmark import markdown, plan, read_results, summarize
+from spanwise.benchmark import markdown, plan, recorded, summarize
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
@@ -19,11 +19,11 @@ SEEDS = 10  # at most
 BLOCK = re.compile(r"<!-- (?P<suite>\S+) (?P<corpus>\S+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
-def table(found: re.Match[str]) -> str:
-    suite, corpus = found["suite"], found["corpus"]
+def table(block: re.Match[str]) -> str:
+    suite, corpus = block["suite"], block["corpus"]
     folder = Path("benchmarks", "results", suite)
-    recorded = {result["key"]: result for result in read_results(ROOT / folder)}
-    results = [recorded[run.key] for run in plan(suite, corpus, SEEDS) if run.key in recorded]  # of the suite as it is
+    found = recorded(ROOT / folder)
+    results = [found[run.key] for run in plan(suite, corpus, SEEDS) if run.key in found]  # of the suite as it is
     if not results:
         return f"<!-- {suite} {corpus} -->\nNot run yet.\n<!-- end -->"
     seeds = max(result["seed"] for result in results)

@@ -11,9 +11,14 @@ import pytest
 import yaml
 
 from spanwise import benchmark, corpora
+from spanwise import recipe as recipes
+from spanwise.benchmark import results as recording
+from spanwise.benchmark import runs as running
+from spanwise.benchmark import suite as suite_files
 from spanwise.errors import CorpusError, FormatError, RecipeError
 
 SHIPPED = benchmark.names()
+RECORDED = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "bl-ner"
 
 
 @pytest.fixture
@@ -21,7 +26,7 @@ def suites(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) 
     """suites(name, ...): write a suite of two tiny variants that takes a second to run."""
     folder = tmp_path / "suites"
     folder.mkdir()
-    monkeypatch.setattr(benchmark, "SUITES", folder)
+    monkeypatch.setattr(suite_files, "SUITES", folder)
     quick = {"encoder.name": str(tiny_encoder), "train.epochs": 1, "train.batch_size": 8}
 
     def write(name: str = "tiny", **sections: Any) -> None:
@@ -48,7 +53,7 @@ def easy(easy_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = corpora.load
     monkeypatch.setattr(corpora, "load", lambda name: corpus if name == "easy" else load(name))
     monkeypatch.setattr(
-        benchmark, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
+        running, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
     )
 
 
@@ -56,9 +61,15 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
 
 
+def quick_settings(name: str) -> dict[str, Any]:
+    """What the suite sets for its first variant: the tiny encoder, one epoch."""
+    suite = yaml.safe_load((suite_files.SUITES / f"{name}.yaml").read_text())
+    return next(iter(suite["variants"].values()))["set"]
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_suite_is_valid_and_opens_with_its_command(name: str) -> None:
-    first = (benchmark.SUITES / f"{name}.yaml").read_text().splitlines()[0]
+    first = (suite_files.SUITES / f"{name}.yaml").read_text().splitlines()[0]
     assert first.startswith(f"# spanwise benchmark {name} --corpus ")
     runs = benchmark.plan(name, "wnut17", seeds=2)
     assert len({run.key for run in runs}) == len(runs) == 2 * len(benchmark.Suite.load(name).variants)
@@ -109,12 +120,81 @@ def test_every_run_is_a_line_and_a_second_call_does_nothing_more(suites: Any, ea
     ]
     for run, result in zip(runs, results, strict=True):
         assert set(result["test"]) >= {"precision", "recall", "f1"}
-        assert result["recipe"] == run.recipe.model_dump(mode="json")
+        assert recording.key(recipes.Recipe.parse(result["recipe"])) == run.key == result["key"]
         assert result["environment"]["torch"]
     assert not list((tmp_path / "out" / "runs").iterdir())  # the models are not kept
     before = (tmp_path / "out" / "results.jsonl").read_bytes()
     assert benchmark.run_suite(runs, tmp_path / "out", finished=lambda _: pytest.fail("run again")) == results
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == before
+
+
+def test_a_recorded_recipe_holds_every_option_of_its_models(suites: Any, easy: None, tmp_path: Path) -> None:
+    suites(variants={"a": {"recipe": "bl-span-ner", "set": quick_settings("tiny")}})
+    (run,) = benchmark.plan("tiny", "easy", 1)
+    (found,) = benchmark.run_suite([run], tmp_path / "out")
+    assert run.recipe.bundle is not None
+    assert found["recipe"]["model"] == {"name": "span-ner", **run.recipe.model.config().model_dump(mode="json")}
+    assert found["recipe"]["bundle"] == {
+        "name": "seq-ner",
+        "alpha": run.recipe.bundle.alpha,
+        **run.recipe.bundle.config().model_dump(mode="json"),
+    }
+    assert benchmark.recorded(tmp_path / "out") == {run.key: found}
+
+
+def recorded_lines() -> list[dict[str, Any]]:
+    return [line for line in lines(RECORDED) if line["corpus"] in ("conll04", "wnut17")]
+
+
+def planned() -> set[str]:
+    return {run.key for corpus in ("conll04", "wnut17") for run in benchmark.plan("bl-ner", corpus, 3)}
+
+
+def write_lines(folder: Path, content: list[dict[str, Any]]) -> Path:
+    (folder / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in content))
+    return folder
+
+
+def test_every_recorded_result_of_this_repository_is_found(tmp_path: Path) -> None:
+    known = recorded_lines()
+    assert len(known) >= 18
+    assert len(benchmark.recorded(write_lines(tmp_path, known)).keys() & planned()) == len(known)
+
+
+def test_recorded_results_outlive_a_new_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class NewTrain(recipes.TrainSection):
+        brand_new: int = 3
+
+    class NewRecipe(recipes.Recipe):
+        train: NewTrain = NewTrain()
+
+    before = planned()
+    for module in (suite_files, recording):
+        monkeypatch.setattr(module, "Recipe", NewRecipe)
+    assert not planned() & before  # the option is part of the work
+    known = recorded_lines()
+    assert len(benchmark.recorded(write_lines(tmp_path, known)).keys() & planned()) == len(known)
+
+
+def test_recorded_results_outlive_a_new_option_of_a_model(tmp_path: Path) -> None:
+    known = recorded_lines()
+    for line in known:
+        assert line["recipe"]["model"].pop("dropout") == 0.1  # the default, as if it had come later
+    assert len(benchmark.recorded(write_lines(tmp_path, known)).keys() & planned()) == len(known)
+
+
+def test_a_result_with_another_value_belongs_to_another_run(tmp_path: Path) -> None:
+    known = recorded_lines()[:1]
+    known[0]["recipe"]["train"]["warmup"] = 0.2
+    assert not benchmark.recorded(write_lines(tmp_path, known)).keys() & planned()
+
+
+def test_a_recorded_recipe_that_cannot_be_read_any_more_belongs_to_no_run(tmp_path: Path) -> None:
+    known = recorded_lines()[:3]
+    known[0]["recipe"]["train"]["gone"] = 1
+    known[1]["recipe"]["model"] = {"name": "gone"}
+    (found,) = benchmark.recorded(write_lines(tmp_path, known)).values()
+    assert found == known[2]
 
 
 def test_models_are_kept_when_asked_for(suites: Any, easy: None, tmp_path: Path) -> None:
@@ -158,7 +238,7 @@ def test_a_run_that_was_trained_but_not_scored_is_not_trained_again(
 def test_suites_share_equal_runs_and_each_names_them_its_own_way(suites: Any, easy: None, tmp_path: Path) -> None:
     (run, _) = benchmark.plan("tiny", "easy", 1)
     benchmark.run_suite([run], tmp_path / "out")
-    variants = yaml.safe_load((benchmark.SUITES / "tiny.yaml").read_text())["variants"]
+    variants = yaml.safe_load((suite_files.SUITES / "tiny.yaml").read_text())["variants"]
     suites("other", variants={"the same tags": variants["tags"]})
     runs = benchmark.plan("other", "easy", 1)
     results = benchmark.run_suite(runs, tmp_path / "out", finished=lambda _: pytest.fail("run again"))

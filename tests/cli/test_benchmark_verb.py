@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from spanwise import benchmark, corpora
+from spanwise.benchmark import runs as running
+from spanwise.benchmark import suite as suite_files
 
 Command = Callable[..., Any]
 
@@ -19,7 +21,7 @@ def run(
     command: Command, tmp_path: Path, tiny_encoder: Path, easy_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Command:
     """run("--json"): a suite of one variant on the easy corpus, in this process."""
-    monkeypatch.setattr(benchmark, "SUITES", tmp_path)
+    monkeypatch.setattr(suite_files, "SUITES", tmp_path)
     (tmp_path / "tiny.yaml").write_text(
         "title: Tiny\nvariants: {tags: {recipe: seq-ner}}\npaper: {demo: {tags: [50.0, 60.0, 54.55]}}\n"
     )
@@ -27,7 +29,7 @@ def run(
     load = corpora.load
     monkeypatch.setattr(corpora, "load", lambda name: corpus if name == "demo" else load(name))
     monkeypatch.setattr(
-        benchmark, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
+        running, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
     )
 
     def call(*arguments: str, suite: str = "tiny", corpus: str = "demo") -> Any:

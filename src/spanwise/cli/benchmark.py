@@ -35,7 +35,7 @@ def benchmark(
     from spanwise import benchmark as suites
 
     runs = suites.plan(suite, corpus, seeds, set_ or ())
-    done = {result["key"] for result in suites.read_results(folder)}
+    done = suites.recorded(folder)
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("runs", total=len(runs), completed=sum(run.key in done for run in runs))

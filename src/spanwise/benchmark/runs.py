@@ -1,0 +1,116 @@
+"""What a suite runs, and the running of it: what is done is not done again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from datetime import date
+from multiprocessing import get_context
+from pathlib import Path
+
+from spanwise.benchmark.results import Result, append_result, key, recorded, written_out
+from spanwise.benchmark.suite import Suite
+from spanwise.errors import RecipeError
+from spanwise.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training of a suite; `recipe` is all that the result depends on."""
+
+    suite: str
+    corpus: str
+    variant: str
+    seed: int
+    recipe: Recipe
+
+    @property
+    def key(self) -> str:
+        return key(self.recipe)
+
+
+def plan(name: str, corpus: str, seeds: int, assignments: Sequence[str] = ()) -> list[Run]:
+    """Every run of a suite, seeds first, so that an early stop leaves whole comparisons."""
+    suite = Suite.load(name)
+    return [
+        Run(name, corpus, variant, seed, suite.recipe(variant, corpus, seed, assignments))
+        for seed in range(1, seeds + 1)
+        for variant in suite.variants
+    ]
+
+
+def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
+    """Train and score one run; gives the line for `results.jsonl`."""
+    from spanwise import corpora, runtime
+    from spanwise.inference.evaluation import evaluate_model
+    from spanwise.inference.extractor import Extractor
+    from spanwise.training.reporting import Told
+    from spanwise.training.run import ENVIRONMENT, SUMMARY, train
+
+    runtime.set_threads(threads)
+    told = Told()
+    corpus = corpora.load(run.corpus)
+    place = folder / "runs" / run.key
+    if not (place / SUMMARY).exists():
+        train(run.recipe, place, told, corpus)
+    environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
+    summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
+    test = evaluate_model(Extractor.from_pretrained(place), corpus.split("test"))
+    if not keep:
+        shutil.rmtree(place)
+    return {
+        "suite": run.suite,
+        "corpus": run.corpus,
+        "variant": run.variant,
+        "seed": run.seed,
+        "key": run.key,
+        "test": asdict(test.entities.micro),
+        "test_macro_f1": test.entities.macro.f1,
+        "dev_f1": summary["dev_f1"],
+        "best_epoch": summary["best_epoch"],
+        "seconds": summary["seconds"],
+        "date": str(date.today()),
+        "told": told.sentences,
+        "environment": environment,
+        "recipe": written_out(run.recipe),
+    }
+
+
+def run_suite(
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    keep: bool = False,
+    finished: Callable[[Result], None] = lambda _: None,
+) -> list[Result]:
+    """Do the runs that have no result yet, `jobs` at a time with one thread each; gives the results of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    done = recorded(folder)
+    for result in _execute_all([run for run in runs if run.key not in done], folder, jobs, keep):
+        append_result(folder, result)
+        finished(result)
+    found = recorded(folder)
+    return [{**found[run.key], "suite": run.suite, "variant": run.variant} for run in runs]
+
+
+def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> Iterator[Result]:
+    if jobs == 1:
+        yield from (execute(run, folder, None, keep) for run in runs)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(execute, run, folder, 1, keep) for run in runs]
+        try:
+            for future in as_completed(waiting):
+                yield future.result()
+        except BrokenProcessPool:
+            raise RecipeError(
+                "a run's process was ended from outside; start again, perhaps with fewer --jobs."
+            ) from None
+        finally:
+            for future in waiting:  # no shutdown(wait=False): its thread dies with a traceback (CPython gh-119592)
+                future.cancel()
