@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from spanwise import recipe as recipes
 from spanwise.benchmark import results as recording
 from spanwise.benchmark import runs as running
 from spanwise.benchmark import suite as suite_files
+from spanwise.benchmark.scoring import scores
+from spanwise.document import Document, Entity, Relation
 from spanwise.errors import CorpusError, FormatError, RecipeError
+from spanwise.schema import Schema
 
 SHIPPED = benchmark.names()
 RECORDED = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "bl-ner"
@@ -203,6 +207,49 @@ def test_models_are_kept_when_asked_for(suites: Any, easy: None, tmp_path: Path)
     assert (tmp_path / "out" / "runs" / run.key / "model.safetensors").exists()
 
 
+def test_the_recorded_scores_are_those_of_evaluating_the_model(suites: Any, easy: None, tmp_path: Path) -> None:
+    from spanwise.inference.evaluation import evaluate_model
+    from spanwise.inference.extractor import Extractor
+
+    (run, _) = benchmark.plan("tiny", "easy", 1)
+    (found,) = benchmark.run_suite([run], tmp_path / "out", keep=True)
+    gold = corpora.load("easy").split("test")
+    scored = evaluate_model(Extractor.from_pretrained(tmp_path / "out" / "runs" / run.key), gold)
+    assert (found["test"], found["test_macro_f1"]) == (asdict(scored.entities.micro), scored.entities.macro.f1)
+    assert found["relations"] is scored.relations is None
+    assert found["documents"].keys() == {"entities"}
+    assert len(found["documents"]["entities"]) == len(gold)
+
+
+def test_a_corpus_without_dev_gives_a_result_without_dev_score(
+    suites: Any, easy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = corpora.load("easy")
+    parts = {split: whole.splits[split] for split in ("train", "test")}
+    monkeypatch.setattr(corpora, "load", lambda _: replace(whole, splits=parts))
+    (found,) = benchmark.run_suite(benchmark.plan("tiny", "easy", 1)[:1], tmp_path / "out")
+    assert found["dev_f1"] is None
+    assert benchmark.summarize("tiny", "easy", [found])
+
+
+def test_a_result_holds_relations_and_the_counts_of_each_document() -> None:
+    people = (Entity(0, 3, "PER"), Entity(4, 7, "PER"), Entity(11, 15, "LOC"))
+    gold = Document("Ann Bob in Kell", entities=people, relations=(Relation(0, 1, "knows"), Relation(0, 2, "lives")))
+    mistyped = (people[0], Entity(4, 7, "LOC"))
+    predicted = Document(gold.text, entities=mistyped, relations=(Relation(0, 1, "knows"), Relation(1, 0, "lives")))
+    found = scores([gold, Document("None")], [predicted, Document("None")], Schema.from_documents([gold]))
+    assert found["documents"] == {
+        "entities": [[3, 2, 1], [0, 0, 0]],
+        "boundaries": [[2, 2, 1], [0, 0, 0]],
+        "strict": [[2, 2, 0], [0, 0, 0]],
+    }
+    assert found["test"]["f1"] == 2 / 5
+    assert found["relations"]["boundaries"]["micro"]["f1"] == 1 / 2
+    assert found["relations"]["boundaries"]["macro"] == {"precision": 1 / 2, "recall": 1 / 2, "f1": 1 / 2}
+    assert found["relations"]["strict"]["micro"]["f1"] == 0.0
+    assert json.loads(json.dumps(found)) == found
+
+
 def test_a_stopped_suite_goes_on_where_it_was(suites: Any, easy: None, tmp_path: Path) -> None:
     runs = benchmark.plan("tiny", "easy", 1)
 
@@ -222,12 +269,12 @@ def test_a_stopped_suite_goes_on_where_it_was(suites: Any, easy: None, tmp_path:
 def test_a_run_that_was_trained_but_not_scored_is_not_trained_again(
     suites: Any, easy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spanwise.inference import evaluation
+    from spanwise.inference.extractor import Extractor
     from spanwise.training import run as training
 
     (run, _) = benchmark.plan("tiny", "easy", 1)
     with monkeypatch.context() as broken:
-        broken.setattr(evaluation, "evaluate_model", lambda *_: 1 / 0)
+        broken.setattr(Extractor, "from_pretrained", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             benchmark.run_suite([run], tmp_path / "out")
     assert not (tmp_path / "out" / "results.jsonl").exists()

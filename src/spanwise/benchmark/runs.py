@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 
 from spanwise.benchmark.results import Result, append_result, key, recorded, written_out
+from spanwise.benchmark.scoring import predictions, scores
 from spanwise.benchmark.suite import Suite
 from spanwise.errors import RecipeError
 from spanwise.recipe import Recipe
@@ -46,7 +47,6 @@ def plan(name: str, corpus: str, seeds: int, assignments: Sequence[str] = ()) ->
 def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     """Train and score one run; gives the line for `results.jsonl`."""
     from spanwise import corpora, runtime
-    from spanwise.inference.evaluation import evaluate_model
     from spanwise.inference.extractor import Extractor
     from spanwise.training.reporting import Told
     from spanwise.training.run import ENVIRONMENT, SUMMARY, train
@@ -59,7 +59,8 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
         train(run.recipe, place, told, corpus)
     environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
-    test = evaluate_model(Extractor.from_pretrained(place), corpus.split("test"))
+    extractor = Extractor.from_pretrained(place)
+    test = scores(*predictions(extractor, corpus.split("test")), extractor.schema)
     if not keep:
         shutil.rmtree(place)
     return {
@@ -68,8 +69,7 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
         "variant": run.variant,
         "seed": run.seed,
         "key": run.key,
-        "test": asdict(test.entities.micro),
-        "test_macro_f1": test.entities.macro.f1,
+        **test,
         "dev_f1": summary["dev_f1"],
         "best_epoch": summary["best_epoch"],
         "seconds": summary["seconds"],
