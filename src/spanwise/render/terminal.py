@@ -1,4 +1,7 @@
-"""Spans in a terminal: the text stays whole, and brackets below it carry the labels. Readable without colour."""
+"""Spans in a terminal: the text stays whole, and brackets below it carry the labels; then the relations, one a line.
+
+Readable without colour.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from rich.text import Text
 from spanwise.document import Document, Entity
 from spanwise.render.lanes import Drawing, rows, wrapped
 from spanwise.render.palette import TERMINAL_COLOURS, colour_indices
+from spanwise.render.relations import arrow, symmetric_labels
 from spanwise.schema import Schema
 
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
@@ -22,7 +26,7 @@ def to_terminal(document: Document, schema: Schema | None = None) -> TerminalDoc
     """What `rich` prints for a document; colours follow the schema's order of labels."""
     indices = colour_indices([document], schema)
     colours = {label: TERMINAL_COLOURS[index % len(TERMINAL_COLOURS)] for label, index in indices.items()}
-    return TerminalDocument(document, colours)
+    return TerminalDocument(document, colours, symmetric_labels(schema))
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class TerminalDocument:
 
     document: Document
     colours: Mapping[str, str]
+    symmetric: frozenset[str]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         text = _printable(self.document.text)
@@ -41,6 +46,7 @@ class TerminalDocument:
             yield from self._listed(text, labels, widest)
         else:
             yield from self._bracketed(text, labels, options.max_width - 1)
+        yield from self._related(text)
 
     def _bracketed(self, text: str, labels: list[str], width: int) -> Iterator[Text]:
         painted = self._painted(text)
@@ -55,8 +61,18 @@ class TerminalDocument:
         yield self._painted(text)
         for entity, label in zip(self.document.entities, labels, strict=True):
             padding = " " * (widest - cell_len(label) + 2)
-            slice_ = text[entity.start : entity.end].replace("\n", " ")
-            yield Text.assemble("  ", (label, self._style(entity)), padding, slice_)
+            yield Text.assemble("  ", (label, self._style(entity)), padding, self._name(text, entity).plain)
+
+    def _related(self, text: str) -> Iterator[Text]:
+        if self.document.relations:
+            yield Text("")
+        for relation in self.document.relations:
+            head, tail = (self._name(text, self.document.entities[index]) for index in (relation.head, relation.tail))
+            label = _printable(relation.label).replace("\n", " ")
+            yield Text(" ").join([head, Text(arrow(label, symmetric=relation.label in self.symmetric)), tail])
+
+    def _name(self, text: str, entity: Entity) -> Text:
+        return Text(text[entity.start : entity.end].replace("\n", " "), self._style(entity))
 
     def _painted(self, text: str) -> Text:
         """The text in the colours of its spans, inner ones over outer ones."""
