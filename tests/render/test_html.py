@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import colorsys
 import re
-import shutil
-import subprocess
+from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -73,13 +73,13 @@ def documents(draw: st.DrawFn) -> Document:
     )
     spans = draw(st.lists(bounds, max_size=8))
     return Document(
-        text, entities=[Entity(a, min(len(text), a + n), label) for a, n, label in spans], id=draw(st.text("<i&"))
+        text, entities=tuple(Entity(a, min(len(text), a + n), label) for a, n, label in spans), id=draw(st.text("<i&"))
     )
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(documents(), max_size=3))
-def test_the_page_holds_every_text_and_every_entity(texts):
+def test_the_page_holds_every_text_and_every_entity(texts: list[Document]) -> None:
     page = Page(to_html(texts))
     assert page.texts == [document.text for document in texts]
     for number, document in enumerate(texts):
@@ -92,15 +92,15 @@ def test_the_page_holds_every_text_and_every_entity(texts):
             assert all("goes-on" in piece["class"] for piece in pieces[:-1])
 
 
-def test_nested_spans_are_never_cut():
-    entities = [Entity(0, 20, "Facility"), Entity(0, 10, "Organisation"), Entity(3, 7, "Place"), Entity(3, 7, "City")]
+def test_nested_spans_are_never_cut() -> None:
+    entities = (Entity(0, 20, "Facility"), Entity(0, 10, "Organisation"), Entity(3, 7, "Place"), Entity(3, 7, "City"))
     page = Page(to_html([Document("x" * 30, entities=entities)]))
     assert len(page.boxes) == 4
     assert "goes-on" not in to_html([Document("x" * 30, entities=entities)]).partition("<main>")[2]
 
 
-def test_markup_in_text_label_id_title_and_description_is_only_text():
-    document = Document(NASTY, entities=[Entity(0, 8, NASTY)], id=NASTY)
+def test_markup_in_text_label_id_title_and_description_is_only_text() -> None:
+    document = Document(NASTY, entities=(Entity(0, 8, NASTY),), id=NASTY)
     html = to_html([document], title=NASTY, schema=Schema((EntityType(NASTY, NASTY),)))
     page = Page(html)
     assert "script" not in page.tags
@@ -110,13 +110,13 @@ def test_markup_in_text_label_id_title_and_description_is_only_text():
     assert page.boxes[0]["data-label"] == NASTY
 
 
-def test_the_page_needs_nothing_from_elsewhere():
-    html = to_html([Document("Ann", entities=[Entity(0, 3, "Person")])])
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    html = to_html([Document("Ann", entities=(Entity(0, 3, "Person"),))])
     assert not re.search(r"https?:|url\(|@import|<link|<img|src=", html)
     assert "default-src 'none'" in html
 
 
-def test_line_ends_and_directions_are_kept():
+def test_line_ends_and_directions_are_kept() -> None:
     text = "One\r\n\n  two\tשלום\r"
     html = to_html([Document(text)])
     assert Page(html).texts == [text]
@@ -124,39 +124,39 @@ def test_line_ends_and_directions_are_kept():
     assert "white-space:pre-wrap" in html
 
 
-def test_legend_counts_labels_in_the_order_of_the_schema_with_descriptions():
+def test_legend_counts_labels_in_the_order_of_the_schema_with_descriptions() -> None:
     schema = Schema((EntityType("Zebra", "An animal."), EntityType("Unused"), EntityType("Ant")))
-    entities = [Entity(0, 1, "Ant"), Entity(1, 2, "Zebra"), Entity(2, 3, "Ant"), Entity(3, 4, "Extra")]
+    entities = (Entity(0, 1, "Ant"), Entity(1, 2, "Zebra"), Entity(2, 3, "Ant"), Entity(3, 4, "Extra"))
     legend = to_html([Document("abcd", entities=entities)], schema=schema).partition("<nav")[2].partition("</nav>")[0]
     found = re.findall(r'checked>(\w+) <span class="count">(\d+)<', legend)
     assert found == [("Zebra", "1"), ("Ant", "2"), ("Extra", "1")]
     assert 'title="An animal."' in legend
 
 
-def test_scores_are_shown_on_hover_and_numbers_in_the_head():
+def test_scores_are_shown_on_hover_and_numbers_in_the_head() -> None:
     document = Document(
-        "Ann, Bo", entities=[Entity(0, 3, "P", 0.876), Entity(5, 7, "P")], relations=[Relation(0, 1, "r")]
+        "Ann, Bo", entities=(Entity(0, 3, "P", 0.876), Entity(5, 7, "P")), relations=(Relation(0, 1, "r"),)
     )
     html = to_html([document])
     assert 'title="P · 0.88"' in html
     assert "1 document · 2 entities · 1 relation<" in html
 
 
-def test_pages_without_documents_or_entities_are_whole():
+def test_pages_without_documents_or_entities_are_whole() -> None:
     assert "There are no documents." in to_html([])
     assert Page(to_html([Document("")])).texts == [""]
     assert "<nav" not in to_html([Document("Nothing here.")])
 
 
-def test_more_labels_than_tones_stay_apart():
+def test_more_labels_than_tones_stay_apart() -> None:
     labels = [f"L{number:02d}" for number in range(len(TONES) + 2)]
-    document = Document("x" * len(labels), entities=[Entity(i, i + 1, label) for i, label in enumerate(labels)])
+    document = Document("x" * len(labels), entities=tuple(Entity(i, i + 1, label) for i, label in enumerate(labels)))
     classes = [box["class"] for box in Page(to_html([document])).boxes]
     assert len(set(classes)) == len(labels)
     assert "again" in classes[-1]
 
 
-def test_writing_leaves_one_whole_file(tmp_path):
+def test_writing_leaves_one_whole_file(tmp_path: Path) -> None:
     write_html([Document("lone \ud800 surrogate")], tmp_path / "deep" / "page.html", title="T")
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["page.html"]
     assert "&#55296;" in (tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
@@ -173,11 +173,12 @@ def _contrast(one: tuple[float, float, float], other: tuple[float, float, float]
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:
-    return tuple(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return red, green, blue
 
 
 @pytest.mark.parametrize("mode", [LIGHT, DARK], ids=["light", "dark"])
-def test_colours_have_accessible_contrast(mode: Mode):
+def test_colours_have_accessible_contrast(mode: Mode) -> None:
     assert _contrast(_rgb(mode.ink), _rgb(mode.card)) >= 7
     assert _contrast(_rgb(mode.quiet), _rgb(mode.page)) >= 4.5
     for tone in TONES:
@@ -189,18 +190,10 @@ def test_colours_have_accessible_contrast(mode: Mode):
 
 
 @pytest.mark.slow
-def test_a_browser_shows_the_page_as_it_was_meant(tmp_path):
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no chromium on this machine")
+def test_a_browser_shows_the_page_as_it_was_meant(browse: Callable[..., str]) -> None:
     text = "The quick\r\nbrown <b>fox</b> jumps."
-    entities = [Entity(0, 9, "A"), Entity(4, 16, "B"), Entity(17, 20, "<i>")]
-    write_html([Document(text, entities=entities)], tmp_path / "page.html")
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={tmp_path / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), (tmp_path / "page.html").as_uri()]
-    shown = subprocess.run(command, capture_output=True, timeout=120, check=True).stdout.decode()
-    page = Page(shown)
+    entities = (Entity(0, 9, "A"), Entity(4, 16, "B"), Entity(17, 20, "<i>"))
+    page = Page(browse(to_html([Document(text, entities=entities)])))
     assert page.texts[0].replace("\r\n", "\n") == text.replace("\r\n", "\n")
     assert page.boxes[0]["covers"] == "The quick"
     assert {box["data-label"] for box in page.boxes} == {"A", "B", "<i>"}

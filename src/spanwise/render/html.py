@@ -1,15 +1,19 @@
-"""One page that stands alone: texts with their spans as nested boxes. Nothing is fetched and no script runs."""
+"""One page that stands alone: texts with their spans as nested boxes and their relations as arcs between them.
+
+Nothing is fetched, and no script runs but the one that places arcs, on pages that have some.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 
 from spanwise.document import Document, Entity
 from spanwise.files import replacing
+from spanwise.render.arcs import Arcs, script, script_policy
 from spanwise.render.layout import Open, Text, nested_pieces
+from spanwise.render.markup import chip, escaped
 from spanwise.render.palette import TONES, colour_indices
 from spanwise.render.style import style_sheet
 from spanwise.schema import Schema
@@ -23,22 +27,24 @@ _CROSSING = "A span that crosses another is drawn in two parts; dotted edges and
 def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema: Schema | None = None) -> str:
     """A page of all documents with a legend of labels and counts; the schema gives their order and descriptions.
 
-    Each box carries its entity's index (`data-entity`) inside its document's element, which is all that drawn
-    relations would need. Characters that HTML cannot hold (NUL) appear as U+FFFD.
+    Relations that the schema calls symmetric are drawn without an arrow head. Characters that HTML cannot hold (NUL)
+    appear as U+FFFD.
     """
     texts = list(documents)
     colours = colour_indices(texts, schema)
-    articles = [_article(number, document, colours) for number, document in enumerate(texts, start=1)]
+    arcs = Arcs.of(texts, colours, schema)
+    articles = [_article(number, document, colours, arcs) for number, document in enumerate(texts, start=1)]
     crossing = any("goes-on" in article for article in articles)
+    styles = style_sheet(len(colours), len(arcs.relation_labels))
     body = "\n".join(articles) or '<p class="empty">There are no documents.</p>'
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(arcs)}">\n'
         f'<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{_escaped(title)}</title>\n<style>\n{style_sheet(len(colours))}</style>\n</head>\n<body>\n"
-        f'<div class="wrap">\n<h1>{_escaped(title)}</h1>\n<p class="summary">{_summary(texts)}</p>\n'
-        f"{_legend(texts, colours, schema)}<main>\n{body}\n</main>\n"
-        f"{f'<p class=note>{_CROSSING}</p>' if crossing else ''}</div>\n</body>\n</html>\n"
+        f"<title>{escaped(title)}</title>\n<style>\n{styles}</style>\n</head>\n<body>\n"
+        f'<div class="wrap">\n<h1>{escaped(title)}</h1>\n<p class="summary">{_summary(texts)}</p>\n'
+        f"{_legend(texts, colours, schema)}{arcs.legend(texts, schema)}<main>\n{body}\n</main>\n"
+        f"{f'<p class=note>{_CROSSING}</p>' if crossing else ''}</div>\n{_script(arcs)}</body>\n</html>\n"
     )
 
 
@@ -49,6 +55,14 @@ def write_html(
     page = to_html(documents, title=title, schema=schema)
     with replacing(Path(path)) as draft:
         draft.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))  # lone surrogates have no UTF-8
+
+
+def _policy(arcs: Arcs) -> str:
+    return f"{_POLICY}; {script_policy()}" if arcs.relation_labels else _POLICY
+
+
+def _script(arcs: Arcs) -> str:
+    return f"<script>{script()}</script>\n" if arcs.relation_labels else ""
 
 
 def _summary(documents: Sequence[Document]) -> str:
@@ -70,9 +84,7 @@ def _legend(documents: Sequence[Document], colours: Mapping[str, int], schema: S
     counts = Counter(entity.label for document in documents for entity in document.entities)
     described = {kind.name: kind.description for kind in schema.entities} if schema else {}
     chips = [
-        f'<label class="chip {_classes(index)}" title="{_escaped(described.get(label) or label)}">'
-        f'<input type="checkbox" id="show-{index}" checked>{_escaped(label)} '
-        f'<span class="count">{counts[label]:,}</span></label>'
+        chip(_classes(index), str(index), label, described.get(label, ""), counts[label])
         for label, index in colours.items()
         if counts[label]
     ]
@@ -83,14 +95,15 @@ def _classes(index: int) -> str:
     return f"c{index}" if index < len(TONES) else f"c{index} again"
 
 
-def _article(number: int, document: Document, colours: Mapping[str, int]) -> str:
-    name = _escaped(document.id) if document.id else f"Document {number}"
+def _article(number: int, document: Document, colours: Mapping[str, int], arcs: Arcs) -> str:
+    name = escaped(document.id) if document.id else f"Document {number}"
     counts = _counts(len(document.entities), len(document.relations))
     deep, marked = _marked(document, colours)
     return (
         f'<article class="doc" id="doc-{number}">\n'
         f'<header><h2>{name}</h2><span class="counts">{counts}</span></header>\n'
-        f'<div class="text" dir="auto" lang="" style="--deep:{deep}">{marked}</div>\n</article>'
+        f'<div class="text" dir="auto" lang="" style="--deep:{deep}">{marked}</div>\n'
+        f"{arcs.drawing(document)}{arcs.written(document)}</article>"
     )
 
 
@@ -99,7 +112,7 @@ def _marked(document: Document, colours: Mapping[str, int]) -> tuple[int, str]:
     deep, parts = 1, []
     for token in nested_pieces(len(document.text), document.entities):
         if isinstance(token, Text):
-            parts.append(_escaped(document.text[token.start : token.end]))
+            parts.append(escaped(document.text[token.start : token.end]))
         elif isinstance(token, Open):
             height = min(token.height, _STYLED_LEVELS)
             deep = max(deep, height)
@@ -110,7 +123,7 @@ def _marked(document: Document, colours: Mapping[str, int]) -> tuple[int, str]:
 
 
 def _box(piece: Open, entity: Entity, colours: Mapping[str, int], height: int) -> str:
-    label = _escaped(entity.label)
+    label = escaped(entity.label)
     classes = _classes(colours[entity.label])
     classes += "" if piece.begins else " came-from"
     classes += "" if piece.ends else " goes-on"
@@ -119,8 +132,3 @@ def _box(piece: Open, entity: Entity, colours: Mapping[str, int], height: int) -
         f'<mark class="{classes}" data-entity="{piece.entity}" data-label="{label}" '
         f'title="{label} · {entity.score:.2f}"{raised}>'
     )
-
-
-def _escaped(text: str) -> str:
-    """Safe in text and in attributes; carriage returns survive the parser, which would turn them into newlines."""
-    return escape(text, quote=True).replace("\r", "&#13;").replace("\0", "\ufffd")

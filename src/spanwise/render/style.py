@@ -1,4 +1,4 @@
-"""The style sheet of the page: light and dark, no scripts, nothing to download."""
+"""The style sheet of the page: light and dark, nothing to download."""
 
 from __future__ import annotations
 
@@ -65,15 +65,44 @@ border-start-start-radius:0;border-end-start-radius:0}
 .doc{padding:1rem}}
 @media print{.legend{position:static}.doc{break-inside:avoid}}
 """
+_ARC_RULES = """
+html{overflow-y:scroll}
+.doc{position:relative}
+.ties{display:flex;flex-wrap:wrap;gap:.45rem;margin:0 0 1.2rem}
+.tie{--fill:var(--card);--edge:var(--line);--tag:var(--quiet)}
+.arcs{display:none;position:absolute;inset:0;width:100%;height:100%;overflow:visible;pointer-events:none}
+.drawn .arcs{display:block}
+.drawn .text{padding-inline:.5rem}
+.drawn mark{--room:0px;line-height:calc(1em*(1.45 + .42*var(--deep,1)) + var(--room));
+position:relative;vertical-align:calc(var(--room)/2);top:calc(var(--room)/2)}
+.arcs path{fill:none;stroke:var(--quiet);stroke-width:1.2;stroke-linecap:round;stroke-linejoin:round;
+pointer-events:stroke}
+.arcs text{fill:var(--quiet);stroke:var(--card);stroke-width:7px;stroke-linejoin:round;paint-order:stroke;
+font:600 11px/1 var(--ui);text-anchor:middle;dominant-baseline:central;unicode-bidi:plaintext;
+pointer-events:all;cursor:default;user-select:none;-webkit-user-select:none}
+.focused .arcs :not(.lit){opacity:.25}
+.arcs path.lit{stroke:var(--ink);stroke-width:2}
+.arcs text.lit,li.lit{fill:var(--ink);color:var(--ink)}
+mark.lit{border-color:var(--tag)}
+details{margin-top:.9rem;color:var(--quiet);font-size:.85rem}
+summary{cursor:pointer}
+details ul{margin:.4rem 0 0;padding:0;list-style:none}
+details li{overflow-wrap:anywhere}
+.link{font-weight:600;white-space:nowrap;unicode-bidi:isolate}
+@media print{.drawn .arcs{display:none}.drawn mark{--room:0px!important}}
+"""
 _FONTS = (
     "--ui:ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',Arial,sans-serif;"
     "--reading:'Iowan Old Style',Charter,'Source Serif 4',Georgia,'Noto Serif','DejaVu Serif',serif;"
 )
 
 
-def style_sheet(number_of_labels: int) -> str:
+def style_sheet(entity_labels: int, relation_labels: int = 0) -> str:
     """The page's rules, and those of each label: its tone, and what its unticked box in the legend hides."""
-    labels = "\n".join(_label_rules(index) for index in range(number_of_labels))
+    labels = "\n".join(_label_rules(index) for index in range(entity_labels))
+    if relation_labels:
+        hiding = [*(f"e{index}" for index in range(entity_labels)), *(f"r{index}" for index in range(relation_labels))]
+        labels += _ARC_RULES + "\n".join(map(_hidden_arcs, hiding))
     return (
         f":root{{color-scheme:light dark;{_FONTS}{_variables(LIGHT)}}}\n"
         f"@media (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}\n"
@@ -101,3 +130,8 @@ def _label_rules(index: int) -> str:
         f".c{index}{{--hue:{tone.hue};--sat:{tone.saturation}%}}\n"
         f"{hidden}{{background:none;border-color:transparent}}{hidden}::after{{content:none}}"
     )
+
+
+def _hidden_arcs(kind: str) -> str:
+    """Arcs of a relation label (`r0`), or arcs that touch an entity label (`e0`), are gone with its tick."""
+    return f"body:has(#show-{kind.removeprefix('e')}:not(:checked)) .{kind}{{display:none}}"

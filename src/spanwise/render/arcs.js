@@ -1,0 +1,260 @@
+// Places the arcs that the page's markup holds: only the browser knows where the words stand.
+// An arc has a leg on each of its two boxes and a run along a line, or two runs joined by a lane in the margin.
+"use strict";
+(() => {
+  const FIRST = 13, LEVEL = 15, LAST = 8; // heights: from a line's boxes to the first run, between runs, over the last
+  const APART = 8, LEGS = 12, LANES = 6; // widths: between runs side by side, legs of one box, lanes of one margin
+  const CORNER = 6, TIP = 5;
+  const SAME_LINE = 6; // boxes of one line are centred this close, those of two lines never are
+
+  const middle = ({ stem }) => (stem.left + stem.right) / 2;
+  const centre = (rect) => (rect.top + rect.bottom) / 2;
+  const round = (number) => Math.round(number * 10) / 10;
+
+  function grouped(items, key) {
+    const groups = new Map();
+    for (const item of items) groups.get(key(item))?.push(item) ?? groups.set(key(item), [item]);
+    return groups;
+  }
+
+  // The boxes of all entities, several for one that wraps or crosses another, each with the number of its line.
+  function measured({ svg, text }) {
+    const origin = svg.getBoundingClientRect();
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    const centres = [...range.getClientRects()].map(centre).sort((a, b) => a - b);
+    const lines = centres.filter((at, i) => !i || at - centres[i - 1] > SAME_LINE);
+    return [...text.querySelectorAll("mark")].flatMap((mark) =>
+      [...mark.getClientRects()].map((rect) => ({
+        mark,
+        line: lines.findLastIndex((at) => at <= centre(rect) + SAME_LINE),
+        left: rect.left - origin.left,
+        right: rect.right - origin.left,
+        top: rect.top - origin.top,
+        bottom: rect.bottom - origin.top,
+      })),
+    );
+  }
+
+  // Where legs stand on a box: its widest stretch without inner boxes, which have legs of their own.
+  function stemOf(box, inner) {
+    const stretches = [];
+    let left = box.left;
+    for (const next of [...inner.sort((a, b) => a.left - b.left), { left: box.right }]) {
+      stretches.push({ left, right: next.left });
+      left = next.right;
+    }
+    const widest = stretches.reduce((a, b) => (b.right - b.left > a.right - a.left ? b : a));
+    return widest.right - widest.left > LEGS ? widest : box;
+  }
+
+  function findStems(boxes) {
+    const pieces = grouped(boxes, (box) => box.mark);
+    for (const box of boxes) {
+      const inner = [...box.mark.children].flatMap((mark) => pieces.get(mark));
+      box.stem = stemOf(box, inner.filter((other) => other.line === box.line));
+    }
+  }
+
+  // Of the head's boxes and the tail's the two that are nearest: in lines first, then across, but not too near.
+  function nearest(heads, tails) {
+    const across = (dx) => (dx < 4 * LEGS ? 1e5 : dx);
+    const far = ([head, tail]) =>
+      1e6 * Math.abs(head.line - tail.line) + across(Math.abs(middle(head) - middle(tail)));
+    return heads.flatMap((head) => tails.map((tail) => [head, tail])).sort((a, b) => far(a) - far(b))[0];
+  }
+
+  // Legs go up from their boxes, except down to the very next line. Over more lines the arc turns to a margin.
+  function joined(path, label, [head, tail], { left, right }) {
+    const lines = Math.abs(head.line - tail.line);
+    const margin = lines < 2 ? 0 : middle(head) + middle(tail) < left + right ? -1 : 1;
+    const leg = (box, other, loop) => ({
+      box,
+      below: lines === 1 && box.line < other.line,
+      toward: margin || box === other ? (margin || loop) * Infinity : middle(other),
+    });
+    return { path, label, margin, legs: [leg(head, tail, -1), leg(tail, head, 1)] };
+  }
+
+  // Legs on one side of a box stand apart, in the order in which their arcs cross least.
+  function spread(legs) {
+    const [{ box, below }] = legs;
+    const turn = (leg) => (leg.toward < middle(box) ? 0 : 1);
+    const order = (a, b) => (a.toward === b.toward ? 0 : a.toward < b.toward === below ? -1 : 1);
+    legs.sort((a, b) => turn(a) - turn(b) || order(a, b));
+    const step = Math.min(LEGS, (box.stem.right - box.stem.left) / (legs.length + 1));
+    legs.forEach((leg, place) => (leg.x = middle(box) + (place - (legs.length - 1) / 2) * step));
+  }
+
+  // Legs on one line that stand nearly on one spot, as those of nested boxes can, are drawn apart.
+  function part([head, tail]) {
+    if (head.box.line !== tail.box.line || Math.abs(head.x - tail.x) >= 2 * CORNER) return;
+    const between = (head.x + tail.x) / 2;
+    [head.x, tail.x] = [between - CORNER, between + CORNER];
+  }
+
+  function runsOf({ margin, legs: [head, tail] }, { left, right }) {
+    const run = (line, x, y) => ({ line, from: Math.min(x, y), to: Math.max(x, y) });
+    const edge = margin < 0 ? left : right;
+    if (margin) return [run(head.box.line, head.x, edge), run(tail.box.line, tail.x, edge)];
+    return [run(Math.max(head.box.line, tail.box.line), head.x, tail.x)];
+  }
+
+  // The label stands on the longer run, which is then at least as wide.
+  function labelled(arc, { left, right }) {
+    const run = (arc.carrier = arc.runs.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a)));
+    const half = arc.label.getComputedTextLength() / 2;
+    arc.x = Math.max(left + half, Math.min(right - half, (run.from + run.to) / 2));
+    run.from = Math.min(run.from, arc.x - half);
+    run.to = Math.max(run.to, arc.x + half);
+  }
+
+  // Ranges that overlap get different levels, and one that covers another a higher one. Tells how many levels.
+  function stacked(ranges, apart) {
+    const done = [];
+    for (const range of ranges.sort((a, b) => a.to - a.from - (b.to - b.from))) {
+      const met = done.filter((other) => other.from < range.to + apart && range.from < other.to + apart);
+      const covered = met.filter((other) => range.from <= other.from && other.to <= range.to);
+      const taken = new Set(met.map((other) => other.level));
+      range.level = Math.max(0, ...covered.map((other) => other.level + 1));
+      while (taken.has(range.level)) range.level++;
+      done.push(range);
+    }
+    return Math.max(0, ...done.map((range) => range.level + 1));
+  }
+
+  // Lanes for the arcs that turn to this margin; where they are many they stand closer.
+  function takeLanes(arcs, margin, { left, right, width }) {
+    const ranges = arcs
+      .filter((arc) => arc.margin === margin)
+      .map((arc) => ({ arc, lines: arc.runs.map((run) => run.line) }))
+      .map(({ arc, lines }) => ({ arc, from: Math.min(...lines), to: Math.max(...lines) }));
+    const many = stacked(ranges, 0.5);
+    const [edge, room] = margin < 0 ? [left, left] : [right, width - right];
+    const step = Math.min(LANES, (room - 2) / (many + 1));
+    for (const { arc, level } of ranges) arc.lane = edge + margin * step * (level + 1);
+  }
+
+  // The arcs of all relations that the legends do not hide.
+  function shown({ paths, labels }, boxes, area) {
+    const entities = grouped(boxes, (box) => box.mark.dataset.entity);
+    return paths.flatMap((path, i) => {
+      if (getComputedStyle(path).display === "none") return [];
+      const ends = nearest(entities.get(path.dataset.head), entities.get(path.dataset.tail));
+      return [joined(path, labels[i], ends, area)];
+    });
+  }
+
+  // All that the lines' heights do not change: the arcs, their columns and their levels.
+  function planned(view) {
+    const outer = view.svg.getBoundingClientRect(), inner = view.text.getBoundingClientRect();
+    const area = { left: inner.left - outer.left, right: inner.right - outer.left, width: outer.width };
+    const boxes = measured(view);
+    findStems(boxes);
+    const arcs = shown(view, boxes, area);
+    for (const legs of grouped(arcs.flatMap((arc) => arc.legs), (leg) => leg.box).values())
+      for (const side of grouped(legs, (leg) => leg.below).values()) spread(side);
+    for (const arc of arcs) {
+      part(arc.legs);
+      arc.runs = runsOf(arc, area);
+      labelled(arc, area);
+    }
+    const runs = grouped(arcs.flatMap((arc) => arc.runs), (run) => run.line);
+    const levels = new Map([...runs].map(([line, over]) => [line, stacked(over, APART)]));
+    for (const margin of [-1, 1]) takeLanes(arcs, margin, area);
+    return { boxes, arcs, levels };
+  }
+
+  // A line is made higher through one of its boxes, best one that does not wrap.
+  function makeRoom({ boxes, levels }) {
+    const pieces = grouped(boxes, (box) => box.mark);
+    for (const mark of pieces.keys()) mark.style.removeProperty("--room");
+    const wraps = ({ mark }) => pieces.get(mark).length;
+    for (const [line, within] of grouped(boxes, (box) => box.line)) {
+      if (!levels.has(line)) continue;
+      const { mark } = within.reduce((a, b) => (wraps(b) < wraps(a) ? b : a));
+      mark.style.setProperty("--room", `${FIRST + (levels.get(line) - 1) * LEVEL + LAST}px`);
+    }
+  }
+
+  // Straight from point to point, along the axes, with round corners.
+  function drawn(points) {
+    const corner = ([x, y], i) => {
+      const [before, after] = [points[i], points[i + 2]];
+      const size = ([toX, toY]) => Math.abs(toX - x) + Math.abs(toY - y);
+      const bend = Math.min(CORNER, size(before) / 2, size(after) / 2);
+      const near = ([toX, toY]) => `${round(x + Math.sign(toX - x) * bend)} ${round(y + Math.sign(toY - y) * bend)}`;
+      return `L${near(before)}Q${round(x)} ${round(y)} ${near(after)}`;
+    };
+    const [start, end] = [points[0], points.at(-1)].map((point) => point.map(round).join(" "));
+    return `M${start}${points.slice(1, -1).map(corner).join("")}L${end}`;
+  }
+
+  // An arrow head, drawn on from the end of the path.
+  function tipOf({ path, legs }) {
+    if ("symmetric" in path.dataset) return "";
+    const [wide, back] = [0.7 * TIP, legs[1].below ? TIP : -TIP];
+    return `m${-wide} ${back}l${wide} ${-back}l${wide} ${back}`;
+  }
+
+  function place({ arcs, boxes }, placed) {
+    const now = new Map(boxes.map((box, i) => [box, placed[i]]));
+    const tops = new Map();
+    for (const { line, top } of placed) tops.set(line, Math.min(top, tops.get(line) ?? top));
+    const height = (run) => tops.get(run.line) - FIRST - run.level * LEVEL;
+    for (const arc of arcs) {
+      const [start, end] = arc.legs.map(({ x, box, below }) => [x, now.get(box)[below ? "bottom" : "top"]]);
+      const [first, last] = [height(arc.runs[0]), height(arc.runs.at(-1))];
+      const turns = arc.margin ? [[arc.lane, first], [arc.lane, last]] : [];
+      arc.path.setAttribute("d", drawn([start, [start[0], first], ...turns, [end[0], last], end]) + tipOf(arc));
+      arc.label.setAttribute("x", round(arc.x));
+      arc.label.setAttribute("y", round(height(arc.carrier)));
+    }
+  }
+
+  const sizeOf = ({ text }) => `${text.offsetWidth} ${text.offsetHeight}`;
+
+  // All documents step by step together, so that the browser lays the page out twice and not once for each.
+  function draw(views) {
+    const plans = views.map(planned);
+    plans.forEach(makeRoom);
+    const placed = views.map(measured);
+    plans.forEach((plan, i) => place(plan, placed[i]));
+    for (const view of views) view.size = sizeOf(view);
+  }
+
+  // What the pointer is on: an arc, its line in the list, or an entity with all its arcs.
+  function emphasise({ article, paths }, target) {
+    const relation = target.closest("[data-relation]")?.dataset.relation;
+    const entity = target.closest("mark")?.dataset.entity;
+    const lit = paths
+      .map((path) => path.dataset)
+      .filter((arc) => (relation ? arc.relation === relation : arc.head === entity || arc.tail === entity));
+    const relations = new Set(lit.map((arc) => arc.relation));
+    const entities = new Set(lit.flatMap((arc) => [arc.head, arc.tail]));
+    article.classList.toggle("focused", lit.length > 0);
+    for (const part of article.querySelectorAll("[data-relation], mark"))
+      part.classList.toggle("lit", relations.has(part.dataset.relation) || entities.has(part.dataset.entity));
+  }
+
+  const views = [...document.querySelectorAll(".arcs")].map((svg) => {
+    const article = svg.closest("article");
+    const [text, list] = [article.querySelector(".text"), article.querySelector("details")];
+    const [paths, labels] = [[...svg.querySelectorAll("path")], [...svg.querySelectorAll("text")]];
+    return { article, svg, text, list, paths, labels };
+  });
+  for (const view of views) {
+    view.article.classList.add("drawn");
+    view.list.open = false;
+    view.article.addEventListener("pointerover", (event) => emphasise(view, event.target));
+    view.article.addEventListener("pointerleave", () => emphasise(view, view.article));
+  }
+  draw(views);
+  document.fonts.ready.then(() => draw(views));
+  document.addEventListener("change", () => draw(views));
+  const resized = new ResizeObserver(() => draw(views.filter((view) => view.size !== sizeOf(view))));
+  for (const view of views) resized.observe(view.text);
+  // On paper the lines break elsewhere: there the lists stand in for the arcs.
+  addEventListener("beforeprint", () => views.forEach((view) => (view.list.open = true)));
+  addEventListener("afterprint", () => views.forEach((view) => (view.list.open = false)));
+})();
