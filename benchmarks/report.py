@@ -3,46 +3,84 @@
     python benchmarks/report.py
 
 Between `<!-- SUITE CORPUS -->` and `<!-- end -->` stands the table of that suite on that corpus, with the command that
-made it, dates and machine, all read from benchmarks/results/SUITE/results.jsonl.
+made it, its comparisons, dates and machine, all read from benchmarks/results/SUITE/results.jsonl. With
+`<!-- SUITE CORPUS --best -->` the best runs have rows of their own.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
-from spanwise.benchmark import markdown, plan, recorded, summarize
+from spanwise.benchmark import Comparison, compare, found, markdown, plan, summarize
+from spanwise.catalogue import CORPORA
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
 SEEDS = 10  # at most
-BLOCK = re.compile(r"<!-- (?P<suite>\S+) (?P<corpus>\S+) -->\n.*?<!-- end -->", re.DOTALL)
+FOLDS = {named.name: len(named.folds) for named in CORPORA if named.folds}
+BLOCK = re.compile(r"(?P<mark><!-- (?P<suite>\S+) (?P<corpus>\S+)(?P<best> --best)? -->\n).*?<!-- end -->", re.DOTALL)
+Result = dict[str, Any]
 
 
-def table(block: re.Match[str]) -> str:
-    suite, corpus = block["suite"], block["corpus"]
+def block(marks: re.Match[str]) -> str:
+    """A table between its marks."""
+    suite, corpus, best = marks["suite"], marks["corpus"], bool(marks["best"])
     folder = Path("benchmarks", "results", suite)
-    found = recorded(ROOT / folder)
-    results = [found[run.key] for run in plan(suite, corpus, SEEDS) if run.key in found]  # of the suite as it is
+    results = found(plan(suite, corpus, SEEDS, folds=FOLDS.get(corpus)), ROOT / folder)  # of the suite as it is
+    if corpus in FOLDS:
+        results = whole_seeds(results, corpus)
     if not results:
-        return f"<!-- {suite} {corpus} -->\nNot run yet.\n<!-- end -->"
+        return f"{marks['mark']}Not run yet.\n<!-- end -->"
+    table = summarize(suite, corpus, results, best=best)
+    folds = f" --folds {len({result['corpus'] for result in results})}" if corpus in FOLDS else ""
     seeds = max(result["seed"] for result in results)
-    days = sorted({result["date"] for result in results})
-    machine = results[-1]["environment"]
-    recipe = results[-1]["recipe"]["train"]
     return (
-        f"<!-- {suite} {corpus} -->\n"
-        f"`spanwise benchmark {suite} --corpus {corpus} --seeds {seeds} --jobs 2 --out {folder}`\n\n"
-        f"{markdown(summarize(suite, corpus, results))}\n"
-        f"{' to '.join(dict.fromkeys((days[0], days[-1])))}; {machine['cores']} cores ({machine['machine']}), "
-        f"one thread a run, torch {machine['torch']}; {recipe['epochs']} epochs, batch {recipe['batch_size']}, "
-        f"encoder learning rate {recipe['encoder_lr']:g}, {machine.get('precision', recipe['precision'])}.\n"
+        f"{marks['mark']}"
+        f"`spanwise benchmark {suite} --corpus {corpus}{folds} --seeds {seeds} --jobs 2 --out {folder}`"
+        f"{': ' * bool(table.spread)}{table.spread}\n\n"
+        f"{markdown(table.header, table.body)}\n"
+        f"{comparisons(compare(suite, results))}"
+        f"{circumstances(results)}\n"
         "<!-- end -->"
     )
 
 
+def whole_seeds(results: list[Result], corpus: str) -> list[Result]:
+    """The folds that all variants have done with the first seed, and the seeds that have done all of these."""
+    variants = {result["variant"] for result in results}
+    done = Counter((result["seed"], result["corpus"]) for result in results)
+    complete = {run for run, number in done.items() if number == len(variants)}
+    names = (f"{corpus}/{fold}" for fold in range(FOLDS[corpus]))
+    folds = list(takewhile(lambda fold: (1, fold) in complete, names))
+    seeds = {seed for seed, _ in complete if all((seed, fold) in complete for fold in folds)}
+    return [result for result in results if result["corpus"] in folds and result["seed"] in seeds]
+
+
+def comparisons(compared: list[Comparison]) -> str:
+    if not compared:
+        return ""
+    title = f"Two-sided p by paired approximate randomisation over documents, {compared[0].trials:,} trials:"
+    return f"{title}\n\n{markdown(Comparison.HEADER, [comparison.cells for comparison in compared])}\n"
+
+
+def circumstances(results: list[Result]) -> str:
+    """When, where and how the runs were made."""
+    days = sorted({result["date"] for result in results})
+    machine = results[-1]["environment"]
+    recipe = results[-1]["recipe"]["train"]
+    return (
+        f"{' to '.join(dict.fromkeys((days[0], days[-1])))}; {machine['cores']} cores ({machine['machine']}), "
+        f"one thread a run, torch {machine['torch']}; {recipe['epochs']} epochs, batch {recipe['batch_size']}, "
+        f"encoder learning rate {recipe['encoder_lr']:g}, {machine.get('precision', recipe['precision'])}."
+    )
+
+
 def main() -> None:
-    PAGE.write_text(BLOCK.sub(table, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(BLOCK.sub(block, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,16 +14,24 @@ from spanwise.benchmark import runs as running
 from spanwise.benchmark import suite as suite_files
 
 Command = Callable[..., Any]
+SUITE = """\
+title: Tiny
+variants:
+  tags: {{recipe: seq-ner}}
+{spans}
+paper: {{demo: {{tags: {{P: 50.0, R: 60.0, F1: 54.55}}}}}}
+"""
 
 
 @pytest.fixture
 def run(
     command: Command, tmp_path: Path, tiny_encoder: Path, easy_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Command:
-    """run("--json"): a suite of one variant on the easy corpus, in this process."""
+    """run("--json"): a suite of one variant, or of a pair, on the easy corpus, in this process."""
     monkeypatch.setattr(suite_files, "SUITES", tmp_path)
-    (tmp_path / "tiny.yaml").write_text(
-        "title: Tiny\nvariants: {tags: {recipe: seq-ner}}\npaper: {demo: {tags: [50.0, 60.0, 54.55]}}\n"
+    (tmp_path / "tiny.yaml").write_text(SUITE.format(spans=""))
+    (tmp_path / "pair.yaml").write_text(
+        SUITE.format(spans="  spans: {recipe: span-ner}") + "compare: [[spans, tags]]\n"
     )
     corpus = corpora.from_files(*([easy_files / f"{split}.jsonl"] for split in ("train", "dev", "test")))
     load = corpora.load
@@ -43,12 +51,55 @@ def test_json_is_one_object_with_the_rows(run: Command, tmp_path: Path) -> None:
     done = run("--seeds", "2", "--json")
     assert done.code == 0
     found = json.loads(done.out)
-    assert (found["suite"], found["corpus"]) == ("tiny", "demo")
-    (row,) = found["rows"]
-    assert (row["variant"], row["runs"], row["paper"]) == ("tags", 2, [50.0, 60.0, 54.55])
-    assert set(row["mean"]) == set(row["std"]) == {"precision", "recall", "f1"}
-    assert "tags, seed 1: test F1 " in done.err
+    assert {key: found[key] for key in found if key != "rows"} == {
+        "suite": "tiny",
+        "corpus": "demo",
+        "seeds": 2,
+        "folds": None,
+        "comparisons": [],
+    }
+    row, best = found["rows"]
+    assert (row["variant"], row["protocol"], row["runs"]) == ("tags", "mean of all runs", 2)
+    assert row["paper"] == {"P": 50.0, "R": 60.0, "F1": 54.55}
+    assert set(row["mean"]) == set(row["std"]) == {"P", "R", "F1"}
+    assert (best["protocol"], best["runs"], best["std"]) == ("best by F1", 1, None)
+    assert best["mean"]["F1"] >= row["mean"]["F1"]
+    assert "tags, demo, seed 1: test F1 " in done.err
     assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2
+
+
+def test_the_best_run_has_a_row_when_asked_for(run: Command) -> None:
+    assert "best by" not in run("--seeds", "2").out
+    assert "tags, best by" in run("--seeds", "2", "--best").out
+
+
+def test_a_pair_of_variants_is_compared(run: Command) -> None:
+    done = run("--json", suite="pair")
+    (comparison,) = json.loads(done.out)["comparisons"]
+    assert (comparison["one"], comparison["other"], comparison["column"]) == ("spans", "tags", "F1")
+    assert (comparison["runs"], comparison["trials"]) == (1, 10_000)
+    assert 0 < comparison["p"] <= 1
+    printed = run(suite="pair")
+    assert "spans − tags" in printed.out
+    assert f"{comparison['p']:.4f}" in printed.out
+    assert "paired approximate randomisation" in " ".join(printed.out.split())
+
+
+def test_one_variant_of_a_suite_can_be_run_alone(run: Command, tmp_path: Path) -> None:
+    done = run("--variant", "spans", "--json", suite="pair")
+    assert [row["variant"] for row in json.loads(done.out)["rows"]] == ["spans"]
+    assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 1
+    assert run("--variant", "span", suite="pair").refusal == "suite 'pair' has no variant 'span'; it has tags, spans."
+
+
+def test_folds_are_averaged_and_the_title_says_so(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    easy = corpora.load("demo")
+    monkeypatch.setattr(corpora, "load", lambda name: {"ade/0": easy, "ade/1": easy}[name])
+    done = run("--folds", "2", corpus="ade")
+    assert "Tiny, ade test, mean ± over 2 folds, one seed" in " ".join(done.out.split())
+    assert "tags, ade/1, seed 1: test F1 " in done.err
+    found = json.loads(run("--folds", "2", "--json", corpus="ade").out)
+    assert (found["folds"], found["rows"][0]["runs"]) == (2, 2)
 
 
 def test_the_table_comes_at_once_when_all_is_done(run: Command) -> None:
@@ -56,14 +107,16 @@ def test_the_table_comes_at_once_when_all_is_done(run: Command) -> None:
     assert (first.code, first.err.count("test F1")) == (0, 1)
     second = run()
     assert (second.code, second.out, second.err.count("test F1")) == (0, first.out, 0)
-    assert "50.00 / 60.00 / 54.55" in " ".join(second.out.split())
+    assert "F1 (paper)" in second.out
+    assert "(54.55)" in second.out
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"suite": "nope"}, "there is no suite 'nope'; there are tiny."),
+        ({"suite": "nope"}, "there is no suite 'nope'; there are pair, tiny."),
         ({"corpus": "nope"}, "there is no corpus 'nope'; known are "),
+        ({"corpus": "ade"}, "corpus 'ade' comes in folds; give --folds 10, "),
     ],
 )
 def test_an_unknown_name_is_told(run: Command, options: dict[str, str], sentence: str) -> None:

@@ -6,18 +6,24 @@ and a run that was cut off resumes from its checkpoint.
 
 from __future__ import annotations
 
+from spanwise.benchmark.comparison import Comparison, compare
 from spanwise.benchmark.results import append_result, read_results, recorded
-from spanwise.benchmark.runs import Run, execute, plan, run_suite
+from spanwise.benchmark.runs import Run, execute, found, plan, run_suite
 from spanwise.benchmark.suite import Suite, Variant, names
-from spanwise.benchmark.table import Row, markdown, summarize
+from spanwise.benchmark.table import Row, Table, look_up, markdown, summarize
 
 __all__ = [
+    "Comparison",
     "Row",
     "Run",
     "Suite",
+    "Table",
     "Variant",
     "append_result",
+    "compare",
     "execute",
+    "found",
+    "look_up",
     "markdown",
     "names",
     "plan",

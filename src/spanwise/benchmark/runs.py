@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from pathlib import Path
 from spanwise.benchmark.results import Result, append_result, key, recorded, written_out
 from spanwise.benchmark.scoring import predictions, scores
 from spanwise.benchmark.suite import Suite
-from spanwise.errors import RecipeError
+from spanwise.catalogue import CORPORA
+from spanwise.errors import CorpusError, RecipeError
 from spanwise.recipe import Recipe
 
 
@@ -34,14 +35,42 @@ class Run:
         return key(self.recipe)
 
 
-def plan(name: str, corpus: str, seeds: int, assignments: Sequence[str] = ()) -> list[Run]:
-    """Every run of a suite, seeds first, so that an early stop leaves whole comparisons."""
+def plan(
+    name: str,
+    corpus: str,
+    seeds: int,
+    assignments: Sequence[str] = (),
+    *,
+    folds: int | None = None,
+    variants: Collection[str] = (),
+) -> list[Run]:
+    """Every run of a suite, or of some of its variants, seed by seed, so that an early stop leaves whole comparisons.
+
+    With `folds` the corpus' first so many folds stand for the corpus.
+    """
     suite = Suite.load(name)
+    if unknown := [variant for variant in variants if variant not in suite.variants]:
+        raise RecipeError(f"suite {name!r} has no variant {unknown[0]!r}; it has {', '.join(suite.variants)}.")
     return [
-        Run(name, corpus, variant, seed, suite.recipe(variant, corpus, seed, assignments))
+        Run(name, cut, variant, seed, suite.recipe(variant, cut, seed, assignments))
         for seed in range(1, seeds + 1)
+        for cut in _cuts(corpus, folds)
         for variant in suite.variants
+        if variant in variants or not variants
     ]
+
+
+def _cuts(corpus: str, folds: int | None) -> list[str]:
+    """What to train and score on: the corpus, or its folds by name."""
+    named = next((named for named in CORPORA if named.name == corpus), None)
+    there = len(named.folds) if named else 0
+    if folds is None:
+        if named and there and "train" not in named.splits:
+            raise CorpusError(f"corpus {corpus!r} comes in folds; give --folds {there}, or one fold: {corpus}/0.")
+        return [corpus]
+    if folds > there:
+        raise CorpusError(f"corpus {corpus!r} has {there or 'no'} folds; give fewer --folds, or leave it out.")
+    return [f"{corpus}/{fold}" for fold in range(folds)]
 
 
 def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
@@ -94,8 +123,13 @@ def run_suite(
     for result in _execute_all([run for run in runs if run.key not in done], folder, jobs, keep):
         append_result(folder, result)
         finished(result)
-    found = recorded(folder)
-    return [{**found[run.key], "suite": run.suite, "variant": run.variant} for run in runs]
+    return found(runs, folder)
+
+
+def found(runs: Sequence[Run], folder: Path) -> list[Result]:
+    """The results of those runs that have one, under the names that the runs have."""
+    known = recorded(folder)
+    return [{**known[run.key], "suite": run.suite, "variant": run.variant} for run in runs if run.key in known]
 
 
 def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> Iterator[Result]:

@@ -1,13 +1,13 @@
-"""A suite: variants of shipped recipes, their settings per corpus, and the paper's figures."""
+"""A suite: variants of shipped recipes, their settings per corpus, the columns of its table and the paper's figures."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from spanwise.errors import RecipeError
 from spanwise.recipe import RECIPES, Recipe, find_recipe, override
@@ -27,7 +27,7 @@ class Variant(BaseModel):
 
 
 class Suite(BaseModel):
-    """What a benchmark runs: variants, settings per corpus, and the paper's figures (P, R, F1) where it has any."""
+    """What a benchmark runs and shows. `paper` holds figures by corpus, variant and column, as far as there are any."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,7 +35,18 @@ class Suite(BaseModel):
     settings: str | None = None  # the suite whose settings per corpus hold here too
     variants: dict[str, Variant]
     corpora: dict[str, Assignments] = {}
-    paper: dict[str, dict[str, tuple[float, float, float]]] = {}
+    columns: dict[str, str] = {"P": "test.precision", "R": "test.recall", "F1": "test.f1"}  # where a result holds each
+    best_by: str = "F1"  # the column that ranks runs
+    compare: tuple[tuple[str, str], ...] = ()  # pairs of variants whose difference is tested
+    paper: dict[str, dict[str, dict[str, float]]] = {}
+
+    @model_validator(mode="after")
+    def _known_names(self) -> Suite:
+        named = [self.best_by, *(name for of in self.paper.values() for row in of.values() for name in row)]
+        for known, names in ((self.columns, named), (self.variants, [name for pair in self.compare for name in pair])):
+            if unknown := [name for name in names if name not in known]:
+                raise ValueError(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
+        return self
 
     @classmethod
     def load(cls, name: str) -> Suite:
@@ -49,9 +60,18 @@ class Suite(BaseModel):
         """The variant's recipe with the corpus' settings, then the variant's own, then the user's."""
         chosen = self.variants[variant]
         data = yaml.safe_load(find_recipe(chosen.recipe).read_text(encoding="utf-8"))
-        settings = {**self.corpora.get(corpus, {}), **chosen.set, "data.corpus": corpus, "train.seed": seed}
+        settings = {**self.corpora.get(base(corpus), {}), **chosen.set, "data.corpus": corpus, "train.seed": seed}
         written = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
         return Recipe.parse(override(data, [*written, *assignments]), f"suite variant {variant!r}")
+
+    def figures(self, variant: str, corpus: str) -> Mapping[str, float]:
+        """The paper's figures by column."""
+        return self.paper.get(base(corpus), {}).get(self.variants[variant].paper or variant, {})
+
+
+def base(corpus: str) -> str:
+    """The corpus that a fold is of: "ade" of "ade/0"."""
+    return corpus.partition("/")[0]
 
 
 def names() -> list[str]:

@@ -2,54 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
+from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
+
+ALL_RUNS = "mean of all runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A variant's scores over its seeds, in per cent: mean and, from two runs on, standard deviation."""
+    """A variant's scores by column, in per cent; a column that its results do not hold is left out.
+
+    `protocol` says which runs count: all of them, with their standard deviation, or the best by the suite's measure.
+    """
 
     variant: str
+    protocol: str
     runs: int
     mean: Mapping[str, float]
     std: Mapping[str, float] | None
-    paper: tuple[float, float, float] | None
+    paper: Mapping[str, float]
 
-    def cell(self, key: str) -> str:
-        return f"{self.mean[key]:.2f}" + (f" ± {self.std[key]:.2f}" if self.std else "")
+    @property
+    def name(self) -> str:
+        return self.variant if self.protocol == ALL_RUNS else f"{self.variant}, {self.protocol}"
+
+    def cell(self, column: str) -> str:
+        """Mean ± deviation (the paper's figure)."""
+        score = f"{self.mean[column]:.2f}" if column in self.mean else "–"
+        spread = f" ± {self.std[column]:.2f}" if self.std and column in self.std else ""
+        return score + spread + (f" ({self.paper[column]:.2f})" if column in self.paper else "")
 
 
-def summarize(name: str, corpus: str, results: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """The suite's table: one row per variant that has results."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One row per variant that has results, and further ones for its best runs where they are asked for."""
+
+    title: str
+    spread: str  # what mean and deviation are over, where it is not seeds alone
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def header(self) -> list[str]:
+        figures = {column for row in self.rows for column in row.paper}
+        return ["model", "runs", *(f"{column} (paper)" if column in figures else column for column in self.columns)]
+
+    @property
+    def body(self) -> list[list[str]]:
+        return [[row.name, str(row.runs), *map(row.cell, self.columns)] for row in self.rows]
+
+
+def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool = False) -> Table:
+    """The suite's table. The score of a seed is its mean over folds; with one seed the deviation is that of the folds.
+
+    With `best`, the best run and, from six seeds on, the mean of the top five have rows too, for papers that report
+    these.
+    """
     suite = Suite.load(name)
+    seeds, folds = ({result[key] for result in results} for key in ("seed", "corpus"))
     rows = []
-    for variant, described in suite.variants.items():
-        found = [result for result in results if result["variant"] == variant]
-        if not found:
-            continue
-        values = {key: [100 * result["test"][key] for result in found] for key in ("precision", "recall", "f1")}
-        rows.append(
-            Row(
-                variant,
-                len(found),
-                {key: mean(scores) for key, scores in values.items()},
-                {key: stdev(scores) for key, scores in values.items()} if len(found) > 1 else None,
-                suite.paper.get(corpus, {}).get(described.paper or variant),
-            )
-        )
-    return rows
+    for variant in suite.variants:
+        if found := [result for result in results if result["variant"] == variant]:
+            samples = _grouped(found, "seed" if len(seeds) > 1 else "corpus")
+            protocols = {ALL_RUNS: samples, **(_best(suite, found) if best else {})}
+            rows += [_row(suite, variant, corpus, *protocol) for protocol in protocols.items()]
+    return Table(f"{suite.title}, {corpus} test", _spread(len(seeds), len(folds)), tuple(suite.columns), tuple(rows))
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """The table as it stands in the documentation."""
-    lines = ["| model | runs | P | R | F1 | paper P / R / F1 |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        paper = " / ".join(f"{value:.2f}" for value in row.paper) if row.paper else "–"
-        cells = [row.cell(key) for key in ("precision", "recall", "f1")]
-        lines.append(f"| {row.variant} | {row.runs} | {' | '.join(cells)} | {paper} |")
-    return "\n".join(lines) + "\n"
+def look_up(result: Mapping[str, Any], path: str) -> Any:
+    """What a result holds at a dotted path; None where it holds nothing."""
+    value: Any = result
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def markdown(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """A table as it stands in the documentation."""
+    lines = [f"| {' | '.join(cells)} |\n" for cells in (header, *body)]
+    return "".join([lines[0], f"|{'---|' * len(header)}\n", *lines[1:]])
+
+
+def _row(suite: Suite, variant: str, corpus: str, protocol: str, samples: Sequence[Sequence[Result]]) -> Row:
+    """Mean and deviation over samples, each of which counts as the mean of its results."""
+    results = [result for sample in samples for result in sample]
+    held = {column: path for column, path in suite.columns.items() if len(_per_cent(results, path)) == len(results)}
+    values = {column: [mean(_per_cent(sample, path)) for sample in samples] for column, path in held.items()}
+    return Row(
+        variant,
+        protocol,
+        len(results),
+        {column: mean(scores) for column, scores in values.items()},
+        {column: stdev(scores) for column, scores in values.items()} if len(samples) > 1 else None,
+        suite.figures(variant, corpus),
+    )
+
+
+def _best(suite: Suite, results: Sequence[Result]) -> dict[str, list[list[Result]]]:
+    """The protocols that choose among the seeds, of every fold for itself, and the runs that they choose."""
+    path = suite.columns[suite.best_by]
+    folds = _grouped([result for result in results if look_up(result, path) is not None], "corpus")
+    seeds = min(map(len, folds), default=0)
+    numbers = {"best": 1 if seeds > 1 else 0, "mean of the top five": 5 if seeds > 5 else 0}
+    ranked = [sorted(fold, key=lambda result: -look_up(result, path)) for fold in folds]
+    named = f"{' of each fold' if len(folds) > 1 else ''} by {suite.best_by}"
+    return {
+        protocol + named: [[result for fold in ranked for result in fold[:number]]]
+        for protocol, number in numbers.items()
+        if number
+    }
+
+
+def _spread(seeds: int, folds: int) -> str:
+    if folds < 2:
+        return ""
+    return f"mean of {folds} folds, ± over {seeds} seeds" if seeds > 1 else f"mean ± over {folds} folds, one seed"
+
+
+def _per_cent(results: Sequence[Result], path: str) -> list[float]:
+    return [100 * value for result in results if (value := look_up(result, path)) is not None]
+
+
+def _grouped(results: Sequence[Result], key: str) -> list[list[Result]]:
+    groups: dict[Any, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result[key], []).append(result)
+    return list(groups.values())

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spanwise.cli.app import app, emit_json, err, out
 
 if TYPE_CHECKING:
-    from spanwise.benchmark import Row
+    from spanwise.benchmark import Run
+    from spanwise.benchmark.results import Result
 
 
 @app.command()
 def benchmark(
-    suite: Annotated[str, typer.Argument(help="bl-ner, bl-ner-alpha, bl-ner-tagging or bl-ner-spans.")],
-    corpus: Annotated[str, typer.Option(help="The corpus to train and score on.")],
+    suite: Annotated[str, typer.Argument(help="The name of a suite, such as bl-ner.")],
+    corpus: Annotated[str, typer.Option(help="The corpus to train and score on, or one fold of it, such as ade/0.")],
     folder: Annotated[Path, typer.Option("--out", help="Where results.jsonl grows; a stopped suite goes on there.")],
     seeds: Annotated[int, typer.Option(min=1, help="Runs per variant, with seeds 1 to N.")] = 1,
+    folds: Annotated[int | None, typer.Option(min=1, help="Run on the corpus' first N folds and average.")] = None,
+    variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be given again.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with one thread.")] = 1,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.epochs=3")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the trained models.")] = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="Also show the best run and, from six seeds on, the mean of the top five.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train every variant of a suite with every seed and print mean and standard deviation beside the paper's figures.
@@ -30,37 +37,48 @@ def benchmark(
     """
     from dataclasses import asdict
 
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from spanwise import benchmark as suites
 
-    runs = suites.plan(suite, corpus, seeds, set_ or ())
-    done = suites.recorded(folder)
+    runs = suites.plan(suite, corpus, seeds, set_ or (), folds=folds, variants=variant or ())
+    results = _run(suite, runs, folder, jobs, keep)
+    table = suites.summarize(suite, corpus, results, best=best or as_json)
+    comparisons = suites.compare(suite, results)
+    if as_json:
+        found = {"rows": [asdict(row) for row in table.rows], "comparisons": [asdict(c) for c in comparisons]}
+        emit_json({"suite": suite, "corpus": corpus, "seeds": seeds, "folds": folds, **found})
+        return
+    _print(", ".join(filter(None, (table.title, table.spread))), table.header, table.body)
+    if comparisons:
+        title = f"two-sided p by paired approximate randomisation, {comparisons[0].trials:,} trials"
+        _print(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
+
+
+def _run(suite: str, runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> list[Result]:
+    """The results of all runs, with a line for each that had to be done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from spanwise.benchmark import Suite, look_up, recorded, run_suite
+
+    measure, done = Suite.load(suite).best_by, recorded(folder)
+    path = Suite.load(suite).columns[measure]
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("runs", total=len(runs), completed=sum(run.key in done for run in runs))
 
-        def finished(result: dict[str, Any]) -> None:
+        def finished(result: Result) -> None:
             progress.advance(task)
-            err.print(f"{_run_name(result)}: test F1 {100 * result['test']['f1']:.2f}, {result['seconds']:.0f} s")
+            score = look_up(result, path)
+            shown = "–" if score is None else f"{100 * score:.2f}"
+            name = f"{result['variant']}, {result['corpus']}, seed {result['seed']}"
+            err.print(f"{name}: test {measure} {shown}, {result['seconds']:.0f} s", markup=False, soft_wrap=True)
 
-        results = suites.run_suite(runs, folder, jobs=jobs, keep=keep, finished=finished)
-    rows = suites.summarize(suite, corpus, results)
-    if as_json:
-        emit_json({"suite": suite, "corpus": corpus, "rows": [asdict(row) for row in rows]})
-    else:
-        _print(f"{suites.Suite.load(suite).title}, {corpus} test", rows)
+        return run_suite(runs, folder, jobs=jobs, keep=keep, finished=finished)
 
 
-def _run_name(result: dict[str, Any]) -> str:
-    return f"{result['variant']}, seed {result['seed']}"
-
-
-def _print(title: str, rows: list[Row]) -> None:
+def _print(title: str, header: Sequence[str], body: Iterable[Sequence[str]]) -> None:
     from rich.table import Table
 
-    table = Table("model", "runs", "P", "R", "F1", "paper P / R / F1", title=title)
-    for row in rows:
-        paper = " / ".join(f"{value:.2f}" for value in row.paper) if row.paper else "–"
-        table.add_row(row.variant, str(row.runs), *(row.cell(key) for key in ("precision", "recall", "f1")), paper)
+    table = Table(*header, title=title)
+    for cells in body:
+        table.add_row(*cells)
     out.print(table)

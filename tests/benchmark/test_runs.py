@@ -1,9 +1,8 @@
-"""Suites of runs: what is planned, what is done once only, and the table in the end."""
+"""Suites of runs: what is planned, what is recorded, and what is done once only."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import yaml
 from spanwise import benchmark, corpora
 from spanwise import recipe as recipes
 from spanwise.benchmark import results as recording
-from spanwise.benchmark import runs as running
 from spanwise.benchmark import suite as suite_files
 from spanwise.benchmark.scoring import scores
 from spanwise.document import Document, Entity, Relation
@@ -22,43 +20,7 @@ from spanwise.errors import CorpusError, FormatError, RecipeError
 from spanwise.schema import Schema
 
 SHIPPED = benchmark.names()
-RECORDED = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "bl-ner"
-
-
-@pytest.fixture
-def suites(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """suites(name, ...): write a suite of two tiny variants that takes a second to run."""
-    folder = tmp_path / "suites"
-    folder.mkdir()
-    monkeypatch.setattr(suite_files, "SUITES", folder)
-    quick = {"encoder.name": str(tiny_encoder), "train.epochs": 1, "train.batch_size": 8}
-
-    def write(name: str = "tiny", **sections: Any) -> None:
-        suite = {
-            "title": "Tiny",
-            "variants": {
-                "tags": {"recipe": "seq-ner", "set": quick},
-                "spans": {"recipe": "span-ner", "set": quick},
-            },
-            "corpora": {"easy": {"train.task_lr": 0.01}},
-            "paper": {"easy": {"tags": [90.0, 80.0, 84.7]}},
-            **sections,
-        }
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(suite, sort_keys=False))
-
-    write()
-    return write
-
-
-@pytest.fixture
-def easy(easy_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The easy corpus under a name, for runs in this process; `execute` is what a process of its own would do."""
-    corpus = corpora.from_files(*([easy_files / f"{split}.jsonl"] for split in ("train", "dev", "test")))
-    load = corpora.load
-    monkeypatch.setattr(corpora, "load", lambda name: corpus if name == "easy" else load(name))
-    monkeypatch.setattr(
-        running, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
-    )
+RECORDED = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "bl-ner"
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -77,6 +39,14 @@ def test_a_shipped_suite_is_valid_and_opens_with_its_command(name: str) -> None:
     assert first.startswith(f"# spanwise benchmark {name} --corpus ")
     runs = benchmark.plan(name, "wnut17", seeds=2)
     assert len({run.key for run in runs}) == len(runs) == 2 * len(benchmark.Suite.load(name).variants)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_columns_of_a_shipped_suite_are_in_a_result(name: str) -> None:
+    linked = Document("a b", entities=(Entity(0, 1, "A"), Entity(2, 3, "A")), relations=(Relation(0, 1, "r"),))
+    found = scores([linked], [linked], Schema.from_documents([linked]))
+    paths = benchmark.Suite.load(name).columns.values()
+    assert [benchmark.look_up(found, path) for path in paths] == [1.0] * len(paths)
 
 
 def test_a_plan_takes_all_variants_of_a_seed_before_the_next(suites: Any) -> None:
@@ -101,6 +71,17 @@ def test_a_suite_can_take_the_settings_of_another(suites: Any) -> None:
     suites("base", corpora={"easy": {"train.warmup": 0.4}})
     suites(settings="base")
     assert benchmark.plan("tiny", "easy", 1)[0].recipe.train.warmup == 0.4
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [{"best_by": "F2"}, {"paper": {"easy": {"tags": {"F2": 1.0}}}}, {"compare": [["tags", "F2"]]}],
+    ids=["best_by", "paper", "compare"],
+)
+def test_a_suite_that_names_what_it_does_not_have_is_refused(suites: Any, sections: dict[str, Any]) -> None:
+    suites(**sections)
+    with pytest.raises(ValueError, match="there is no 'F2'; there are "):
+        benchmark.Suite.load("tiny")
 
 
 @pytest.mark.parametrize("name", ["nope", "../recipes/seq-ner", ""])
@@ -229,7 +210,7 @@ def test_a_corpus_without_dev_gives_a_result_without_dev_score(
     monkeypatch.setattr(corpora, "load", lambda _: replace(whole, splits=parts))
     (found,) = benchmark.run_suite(benchmark.plan("tiny", "easy", 1)[:1], tmp_path / "out")
     assert found["dev_f1"] is None
-    assert benchmark.summarize("tiny", "easy", [found])
+    assert benchmark.summarize("tiny", "easy", [found]).rows
 
 
 def test_a_result_holds_relations_and_the_counts_of_each_document() -> None:
@@ -289,7 +270,7 @@ def test_suites_share_equal_runs_and_each_names_them_its_own_way(suites: Any, ea
     suites("other", variants={"the same tags": variants["tags"]})
     runs = benchmark.plan("other", "easy", 1)
     results = benchmark.run_suite(runs, tmp_path / "out", finished=lambda _: pytest.fail("run again"))
-    assert [row.variant for row in benchmark.summarize("other", "easy", results)] == ["the same tags"]
+    assert [row.variant for row in benchmark.summarize("other", "easy", results).rows] == ["the same tags"]
     assert len(lines(tmp_path / "out")) == 1
 
 
@@ -316,36 +297,42 @@ def test_runs_in_processes_of_their_own_give_the_same_scores(suites: Any, tmp_pa
     assert [result["environment"]["threads"] for result in together] == [1, 1]
 
 
-def result(variant: str, seed: int, precision: float, recall: float, f1: float) -> dict[str, Any]:
-    return {"variant": variant, "seed": seed, "test": {"precision": precision, "recall": recall, "f1": f1}}
+def test_folds_are_planned_within_a_seed(suites: Any) -> None:
+    runs = benchmark.plan("tiny", "ade", 2, folds=2, variants=["tags"])
+    assert [(run.seed, run.corpus) for run in runs] == [(1, "ade/0"), (1, "ade/1"), (2, "ade/0"), (2, "ade/1")]
+    assert [run.corpus for run in benchmark.plan("tiny", "ade/7", 1)] == ["ade/7", "ade/7"]
 
 
-RESULTS = [result("tags", 1, 0.5, 0.4, 0.6), result("tags", 2, 0.7, 0.4, 0.5), result("spans", 1, 0.25, 0.5, 1 / 3)]
+@pytest.mark.parametrize(
+    ("corpus", "folds", "sentence"),
+    [
+        ("ade", 11, "corpus 'ade' has 10 folds; give fewer --folds"),
+        ("conll04", 2, "corpus 'conll04' has no folds; "),
+        ("ade/0", 2, "corpus 'ade/0' has no folds; "),
+        ("ade", None, "corpus 'ade' comes in folds; give --folds 10, or one fold: ade/0."),
+    ],
+)
+def test_folds_that_are_not_there_are_refused(suites: Any, corpus: str, folds: int | None, sentence: str) -> None:
+    with pytest.raises(CorpusError, match=sentence):
+        benchmark.plan("tiny", corpus, 1, folds=folds)
 
 
-def test_the_table_holds_mean_and_sample_deviation_in_per_cent(suites: Any) -> None:
-    tags, spans = benchmark.summarize("tiny", "easy", RESULTS)
-    assert (tags.variant, tags.runs, tags.paper) == ("tags", 2, (90.0, 80.0, 84.7))
-    assert tags.mean == pytest.approx({"precision": 60.0, "recall": 40.0, "f1": 55.0})
-    assert tags.std == pytest.approx({"precision": 14.142136, "recall": 0.0, "f1": 7.071068})
-    assert (spans.variant, spans.runs, spans.std, spans.paper) == ("spans", 1, None, None)
-    assert spans.mean == pytest.approx({"precision": 25.0, "recall": 50.0, "f1": 33.333333})
+def test_every_fold_is_a_run_of_its_own(
+    suites: Any, easy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = corpora.load("easy")
+    monkeypatch.setattr(corpora, "load", lambda name: {"ade/0": corpus, "ade/1": corpus}[name])
+    runs = benchmark.plan("tiny", "ade", 1, folds=2, variants=["spans"])
+    results = benchmark.run_suite(runs, tmp_path / "out")
+    assert [found["corpus"] for found in results] == ["ade/0", "ade/1"]
+    assert benchmark.summarize("tiny", "ade", results).rows[0].runs == 2
 
 
-def test_variants_without_results_have_no_row(suites: Any) -> None:
-    assert [row.variant for row in benchmark.summarize("tiny", "easy", RESULTS[2:])] == ["spans"]
+def test_only_the_variants_asked_for_are_planned_in_the_suites_order(suites: Any) -> None:
+    assert [run.variant for run in benchmark.plan("tiny", "easy", 1, variants=["spans"])] == ["spans"]
+    assert [run.variant for run in benchmark.plan("tiny", "easy", 1, variants=["spans", "tags"])] == ["tags", "spans"]
 
 
-def test_the_papers_figures_can_stand_under_another_name(suites: Any) -> None:
-    suites(variants={"tags": {"recipe": "seq-ner", "paper": "none"}, "spans": {"recipe": "span-ner", "paper": "tags"}})
-    tags, spans = benchmark.summarize("tiny", "easy", RESULTS)
-    assert (tags.paper, spans.paper) == (None, (90.0, 80.0, 84.7))
-
-
-def test_the_table_as_markdown(suites: Any) -> None:
-    assert benchmark.markdown(benchmark.summarize("tiny", "easy", RESULTS)) == (
-        "| model | runs | P | R | F1 | paper P / R / F1 |\n"
-        "|---|---|---|---|---|---|\n"
-        "| tags | 2 | 60.00 ± 14.14 | 40.00 ± 0.00 | 55.00 ± 7.07 | 90.00 / 80.00 / 84.70 |\n"
-        "| spans | 1 | 25.00 | 50.00 | 33.33 | – |\n"
-    )
+def test_an_unknown_variant_is_refused_with_the_known_ones(suites: Any) -> None:
+    with pytest.raises(RecipeError, match="suite 'tiny' has no variant 'tag'; it has tags, spans"):
+        benchmark.plan("tiny", "easy", 1, variants=["spans", "tag"])

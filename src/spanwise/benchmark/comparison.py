@@ -1,0 +1,66 @@
+"""Whether the difference between two variants of a suite is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from spanwise.benchmark.results import Result
+from spanwise.benchmark.suite import Suite
+from spanwise.benchmark.table import look_up
+from spanwise.metrics import randomization_test
+
+COUNTS = {  # which counts of documents the score at a path is made from
+    "test.f1": "documents.entities",
+    "relations.boundaries.micro.f1": "documents.boundaries",
+    "relations.strict.micro.f1": "documents.strict",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The first variant's micro F1 minus the second's, in points, over the documents of all runs that both have."""
+
+    HEADER: ClassVar = ("difference", "column", "points", "p", "runs")
+
+    one: str
+    other: str
+    column: str
+    difference: float
+    p: float
+    trials: int
+    runs: int
+
+    @property
+    def cells(self) -> list[str]:
+        return [f"{self.one} − {self.other}", self.column, f"{self.difference:+.2f}", f"{self.p:.4f}", str(self.runs)]
+
+
+def compare(name: str, results: Sequence[Result]) -> list[Comparison]:
+    """The comparisons that the suite names, for every column whose counts are recorded."""
+    suite = Suite.load(name)
+    found = []
+    for one, other in suite.compare:
+        for column, path in suite.columns.items():
+            pairs = _paired_counts(one, other, COUNTS.get(path, ""), results)
+            if pairs:
+                first, second = ([row for pair in pairs for row in pair[side]] for side in (0, 1))
+                test = randomization_test(first, second)
+                found.append(Comparison(one, other, column, 100 * test.difference, test.p, test.trials, len(pairs)))
+    return found
+
+
+def _paired_counts(
+    one: str, other: str, path: str, results: Sequence[Result]
+) -> list[tuple[list[list[int]], list[list[int]]]]:
+    """The counts of both variants, run by run of the same seed on the same fold."""
+    first, second = (
+        {
+            (result["seed"], result["corpus"]): counts
+            for result in results
+            if result["variant"] == variant and (counts := look_up(result, path))
+        }
+        for variant in (one, other)
+    )
+    return [(first[run], second[run]) for run in first if run in second]
