@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from spanwise.models.base import Candidates
 from spanwise.nn.batch import Batch
-from spanwise.nn.candidates import all_spans, sample_negatives
+from spanwise.nn.candidates import all_spans, sample_negatives, sample_pairs
 from spanwise.text.examples import Example
 
 BUCKET = 50  # batches that are sorted by length together in training
@@ -53,6 +54,7 @@ def collate(
     real = counts > 0
     gold = _packed([e.gold for e in examples])
     spans, labels = _candidates(examples, candidates, rng)
+    pairs, pair_labels = _pairs(examples, spans, candidates if rng is not None else None, rng)
     return Batch(
         pieces=torch.from_numpy(pieces),
         piece_mask=torch.from_numpy(_pad([np.ones_like(e.pieces) for e in examples], 0)),
@@ -62,6 +64,8 @@ def collate(
         shapes=torch.from_numpy(_pad([e.shapes for e in examples], 0)),
         spans=spans,
         span_labels=labels,
+        pairs=pairs,
+        pair_labels=pair_labels,
         gold=torch.from_numpy(gold),
         gold_flat=torch.from_numpy(np.concatenate([e.gold_flat for e in examples])),
     )
@@ -78,10 +82,36 @@ def _candidates(
     rows, labels = [], []
     for example in examples:
         gold = example.gold[example.gold[:, 1] - example.gold[:, 0] <= wanted.max_width]
-        negative = sample_negatives(example.length, wanted.max_width, gold[:, :2], wanted.negatives, rng)
+        most = wanted.negatives.most(len(gold))
+        negative = sample_negatives(example.length, wanted.max_width, gold[:, :2], most, rng)
         rows.append(np.concatenate((gold[:, :2], negative)))
         labels.append(np.concatenate((gold[:, 2] + 1, np.zeros(len(negative), np.int64))))
     return torch.from_numpy(_packed(rows)), torch.from_numpy(np.concatenate(labels))
+
+
+def given(examples: Sequence[Example], pad: int, prefix: int) -> Batch:
+    """A batch whose candidates are the examples' own gold spans with their labels."""
+    batch = collate(examples, pad, prefix, None)
+    return replace(batch, spans=batch.gold[:, :3], span_labels=batch.gold[:, 3] + 1)
+
+
+def _pairs(
+    examples: Sequence[Example], spans: Tensor, wanted: Candidates | None, rng: np.random.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """Gold pairs and sampled ones, as rows of `spans`, whose gold spans come first in every example."""
+    if wanted is None or wanted.pairs is None or rng is None:
+        return torch.zeros(0, 2, dtype=torch.long), torch.zeros(0, wanted.relations if wanted else 0)
+    ends = torch.bincount(spans[:, 0], minlength=len(examples)).cumsum(0).tolist()
+    rows, labels = [], []
+    for example, first in zip(examples, [0, *ends], strict=False):
+        fits = example.gold[:, 1] - example.gold[:, 0] <= wanted.max_width
+        links = example.relations[fits[example.relations[:, 0]] & fits[example.relations[:, 1]]]
+        place = np.cumsum(fits) - 1
+        links = np.stack((place[links[:, 0]], place[links[:, 1]], links[:, 2]), axis=1) if len(links) else links
+        pairs, types = sample_pairs(example.gold[fits, :2], links, wanted.relations, wanted.pairs.most, rng)
+        rows.append(pairs + first)
+        labels.append(types)
+    return torch.from_numpy(np.concatenate(rows)), torch.from_numpy(np.concatenate(labels))
 
 
 def _pad(rows: Sequence[np.ndarray], value: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanwise.batching import collate, prediction_batches
-from spanwise.document import Document, Entity
+from spanwise.batching import collate, given, prediction_batches
+from spanwise.document import Document, Entity, Relation
 from spanwise.encoders import EncoderConfig, window_limits, word_encoder, word_pieces
 from spanwise.errors import InputError
-from spanwise.models.base import DataFacts, ModelConfig, Prediction, ScoredSpan, SpanModel, without_overlaps
+from spanwise.models.base import (
+    DataFacts,
+    Least,
+    ModelConfig,
+    Prediction,
+    ScoredSpan,
+    SpanModel,
+    without_overlaps,
+)
 from spanwise.models.bundle import Bundled
 from spanwise.models.registry import find
 from spanwise.nn.batch import Batch
@@ -24,9 +32,10 @@ from spanwise.nn.encoder import WordEncoder
 from spanwise.recipe import BundleSection, ModelSection, Recipe
 from spanwise.schema import Schema
 from spanwise.text.alignment import word_spans
-from spanwise.text.examples import Example, ExampleBuilder
+from spanwise.text.examples import Example, ExampleBuilder, LostGold
 
 Thresholds = float | Mapping[str, float]
+WordSpan = tuple[int, int, int]  # start, end, label
 TOKEN_BUDGET = 4096  # word pieces of one batch, padding included
 log = logging.getLogger("spanwise")
 
@@ -78,37 +87,59 @@ class Pipeline:
         return collate(examples, self.pieces.pad, len(self.pieces.prefix), self.model.candidates, rng)
 
     def predict(
-        self, documents: Sequence[Document], *, thresholds: Thresholds | None = None, token_budget: int = TOKEN_BUDGET
+        self,
+        documents: Sequence[Document],
+        *,
+        thresholds: Thresholds | None = None,
+        relation_thresholds: Thresholds | None = None,
+        token_budget: int = TOKEN_BUDGET,
     ) -> list[Document]:
         """The documents with the model's annotations instead of their own, in order."""
+        least = self.least(thresholds, relation_thresholds)
         groups = list(self.builder.build(documents, gold=False))
         self._tell_clipped()
-        return self.annotate(groups, documents, thresholds=thresholds, token_budget=token_budget)
+        found = self._run(groups, token_budget, lambda examples: self._decoded(examples, least))
+        return [self._document(*row) for row in zip(documents, groups, found, strict=True)]
+
+    def relate(
+        self,
+        documents: Sequence[Document],
+        *,
+        relation_thresholds: Thresholds | None = None,
+        token_budget: int = TOKEN_BUDGET,
+    ) -> list[Document]:
+        """The documents with their own entities and the model's relations between them."""
+        least = self.least(None, relation_thresholds)
+        self._check_given(documents)
+        documents = [document.with_annotations(document.entities) for document in documents]
+        self.builder.lost = LostGold()
+        groups = list(self.builder.build(documents, gold=True))
+        self._tell_clipped()
+        self._tell_lost(self.builder.lost)
+        found = self._run(groups, token_budget, lambda examples: self._related(examples, least))
+        return [self._linked(*row) for row in zip(documents, groups, found, strict=True)]
 
     @torch.inference_mode()
-    def annotate(
-        self,
-        groups: Sequence[Sequence[Example]],
-        documents: Iterable[Document],
-        *,
-        thresholds: Thresholds | None,
-        token_budget: int,
-    ) -> list[Document]:
-        """Predict on the examples of each document and put what is found back into the document."""
+    def _run(
+        self, groups: Sequence[Sequence[Example]], token_budget: int, run: Callable[[list[Example]], list[Prediction]]
+    ) -> list[list[Prediction]]:
+        """What is found in the examples of each document, batched by length across documents."""
         examples = [example for group in groups for example in group]
         found: list[Prediction] = [Prediction()] * len(examples)
-        least = self.threshold_vector(thresholds)
         self.model.eval()
         for batch in prediction_batches(examples, token_budget):
-            tensors = self.collate([examples[i] for i in batch]).to(self.device)
-            predictions = self.model.decode(self.model(tensors), tensors, least)
-            for index, prediction in zip(batch, predictions, strict=True):
+            for index, prediction in zip(batch, run([examples[i] for i in batch]), strict=True):
                 found[index] = prediction
         results = iter(found)
-        return [
-            self._document(document, group, [next(results) for _ in group])
-            for document, group in zip(documents, groups, strict=True)
-        ]
+        return [[next(results) for _ in group] for group in groups]
+
+    def _decoded(self, examples: list[Example], least: Least) -> list[Prediction]:
+        batch = self.collate(examples).to(self.device)
+        return self.model.decode(self.model(batch), batch, least)
+
+    def _related(self, examples: list[Example], least: Least) -> list[Prediction]:
+        batch = given(examples, self.pieces.pad, len(self.pieces.prefix)).to(self.device)
+        return self.model.relate(batch, least)
 
     def _document(self, document: Document, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Document:
         if not examples:
@@ -117,11 +148,50 @@ class Pipeline:
         spans = [span for pair in zip(examples, predictions, strict=True) for span in _owned(*pair)]
         if len(examples) > 1 and not self.model.nested:
             spans = without_overlaps(spans)
-        names = self.schema.entity_names
-        words = document.words
-        return document.with_annotations(
-            Entity(words[s.start].start, words[s.end - 1].end, names[s.label], s.score) for s in sorted(spans)
-        )
+        spans.sort()
+        names, words = self.schema.entity_names, document.words
+        entities = [Entity(words[s.start].start, words[s.end - 1].end, names[s.label], s.score) for s in spans]
+        place = {span[:3]: index for index, span in enumerate(spans)}
+        return document.with_annotations(entities, self._relations(place, examples, predictions))
+
+    def _linked(self, document: Document, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Document:
+        """A document whose entities were given, with the relations found between them."""
+        label = {name: index for index, name in enumerate(self.schema.entity_names)}
+        pairs = zip(word_spans(document), document.entities, strict=True)
+        place = {(*span, label[entity.label]): index for index, (span, entity) in enumerate(pairs) if span is not None}
+        return document.with_annotations(document.entities, self._relations(place, examples, predictions))
+
+    def _relations(
+        self, place: Mapping[WordSpan, int], examples: Sequence[Example], predictions: Sequence[Prediction]
+    ) -> list[Relation]:
+        """Relations between entities that have a place: each once, as sure as the window that is surest of it."""
+        best: dict[tuple[int, int, int], float] = {}
+        for example, prediction in zip(examples, predictions, strict=True):
+            spans = [_shifted(span, example.window.start) for span in prediction.spans]
+            for head, tail, label, score in prediction.relations:
+                ends = place.get(spans[head][:3]), place.get(spans[tail][:3])
+                if ends[0] is not None and ends[1] is not None:
+                    key = (ends[0], ends[1], label)
+                    best[key] = max(score, best.get(key, 0.0))
+        names = self.schema.relation_names
+        return [Relation(head, tail, names[label], score) for (head, tail, label), score in sorted(best.items())]
+
+    def _check_given(self, documents: Sequence[Document]) -> None:
+        if not self.model.can.relations:
+            raise InputError(f"{self.blueprint.model.name} does not predict relations; entities= is of no use to it.")
+        for document in documents:
+            if unknown := sorted({entity.label for entity in document.entities} - set(self.schema.entity_names)):
+                raise InputError(
+                    f"there is no entity label {unknown[0]!r}; there are {', '.join(self.schema.entity_names)}."
+                )
+
+    def _tell_lost(self, lost: LostGold) -> None:
+        for kind, rows in (("does not fall on word borders", lost.misaligned), ("fits into no window", lost.split)):
+            if rows:
+                document, entity = rows[0]
+                log.warning(
+                    "no relations are sought for %d given entities; %r %s.", len(rows), document.slice(entity), kind
+                )
 
     def _tell_clipped(self) -> None:
         """Say once that very long words are seen by their beginning only; as words they are all there."""
@@ -134,9 +204,15 @@ class Pipeline:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def threshold_vector(self, thresholds: Thresholds | None) -> Tensor:
-        """One threshold per entity type; the model's own where none is given."""
-        names, own = self.schema.entity_names, self.blueprint.threshold
+    def least(self, thresholds: Thresholds | None, relation_thresholds: Thresholds | None) -> Least:
+        """The least probability of every type; the model's own where none is given."""
+        own, links = self.blueprint.threshold, self.blueprint.model.config().least_relation()
+        return Least(
+            self._vector(thresholds, self.schema.entity_names, own),
+            self._vector(relation_thresholds, self.schema.relation_names, links),
+        )
+
+    def _vector(self, thresholds: Thresholds | None, names: Sequence[str], own: float) -> Tensor:
         thresholds = own if thresholds is None else thresholds
         if not isinstance(thresholds, Mapping):
             thresholds = dict.fromkeys(names, thresholds)
@@ -151,22 +227,40 @@ class Pipeline:
 
 def _owned(example: Example, prediction: Prediction) -> Iterator[ScoredSpan]:
     """The spans that the example's window is to report, in words of the document."""
-    shift = example.window.start
     for span in prediction.spans:
-        if example.window.owns(span.start + shift, span.end + shift):
-            yield span._replace(start=span.start + shift, end=span.end + shift)
+        shifted = _shifted(span, example.window.start)
+        if example.window.owns(shifted.start, shifted.end):
+            yield shifted
+
+
+def _shifted(span: ScoredSpan, by: int) -> ScoredSpan:
+    return span._replace(start=span.start + by, end=span.end + by)
 
 
 def data_facts(documents: Iterable[Document]) -> DataFacts:
-    """Widths and nesting of the entities in segmented documents."""
+    """Widths, nesting and double tags of the entities in segmented documents."""
     widths: Counter[int] = Counter()
-    nested = False
+    doubles: set[tuple[str, str]] = set()
+    crowded, nested = 0, False
     for document in documents:
         pairs = zip(word_spans(document), document.entities, strict=True)
         marked = {(*span, entity.label) for span, entity in pairs if span is not None}  # each once
         widths.update(end - start for start, end, _ in marked)
-        nested = nested or _overlap((start, end) for start, end, _ in marked)
-    return DataFacts(widths, nested)
+        if _overlap((start, end) for start, end, _ in marked):
+            nested = True
+            for tags in _tags_of_words(marked):
+                doubles.update([(tags[0], tags[1])] if len(tags) > 1 else ())
+                crowded += len(tags) > 2
+    return DataFacts(widths, nested, frozenset(doubles), crowded)
+
+
+def _tags_of_words(marked: Iterable[tuple[int, int, str]]) -> Iterable[list[str]]:
+    """The BIO tags of every word in an entity, the preceding entity's first: who starts first, or ends last."""
+    tags: dict[int, list[str]] = {}
+    for start, end, label in sorted(marked, key=lambda entity: (entity[0], -entity[1], entity[2])):
+        for word in range(start, end):
+            tags.setdefault(word, []).append(f"{'I' if word > start else 'B'}-{label}")
+    return tags.values()
 
 
 def _overlap(spans: Iterable[tuple[int, int]]) -> bool:

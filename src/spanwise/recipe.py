@@ -52,6 +52,8 @@ class DataSection(_Section):
     scheme: str | None = None
     skip_bad: bool = False
     overlaps: Literal["refuse", "outermost"] = "refuse"  # what a flat model does with nested training entities
+    train_on: tuple[str, ...] = ("train",)  # splits; with dev among them, the last epoch is kept, not the best on dev
+    heads: bool = False  # train and score on the entities' head regions, where they are marked
 
     @field_validator("train", "dev", "test", mode="before")
     @classmethod

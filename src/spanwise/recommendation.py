@@ -66,6 +66,11 @@ class Choice:
 def choose(data: DataProfile) -> Choice:
     """The model that fits: nested or flat, narrow or wide."""
     width = data.covering_width
+    if data.relations:
+        kind = "lie inside one another" if data.facts.nested else "do not overlap"
+        why = f"the data marks {data.relations:,} relations, which SpERT finds with the entities; entities {kind}"
+        model = {"name": "spert", "max_width": width, "nested": data.facts.nested, "relation_threshold": 0.4}
+        return Choice(model, None, why)
     if data.facts.nested:
         why = f"entities lie inside one another, and SpanNER keeps overlapping spans; {width} words cover 99 % of them"
         return Choice({"name": "span-ner", "nested": True, "max_width": width}, {"name": "seq-ner", "alpha": 0.1}, why)
@@ -87,8 +92,6 @@ def recommend(corpus: Corpus, files: Mapping[str, Sequence[Path]], recipe: Path,
         f"# {data.documents:,} documents, {data.entities:,} entities, {data.labels} types, {data.script} script.",
         f"# Why this model: {choice.why}.",
     ]
-    if data.relations:
-        lines.append(f"# The data also marks {data.relations:,} relations, which this model leaves aside.")
     lines += _encoder(data)
     lines += ["model:", *_pairs(choice.model, _COMMENTS)]
     if choice.bundle:
@@ -105,6 +108,7 @@ _RATES: dict[str, object] = {"encoder_lr": 0.0002, "task_lr": 0.001, "seed": 1}
 _COMMENTS = {
     "nested": "keep overlapping predictions",
     "max_width": "in words; wider entities cannot be found",
+    "relation_threshold": "the least probability of a relation",
     "tagging": "softmax or crf",
     "alpha": "weight of the tagger's loss",
     "epochs": "times through the training data",

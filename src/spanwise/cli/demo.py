@@ -16,12 +16,12 @@ def demo(
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Train on a small corpus of invented news, score, and mark the spans of an unseen text. Needs no network.
+    """Train on a small corpus of invented news, score, and mark spans and relations in an unseen text. Needs no network.
 
     Example: spanwise demo --out demo
     """
     from spanwise import runtime
-    from spanwise.cli.evaluate import scores_table
+    from spanwise.cli.evaluate import print_scores
     from spanwise.demo.showcase import run_demo
     from spanwise.render.terminal import to_terminal
     from spanwise.training.display import LiveDisplay
@@ -33,10 +33,10 @@ def demo(
         emit_json({**shown.scores.to_dict(), "page": str(shown.page), "model": str(shown.model)})
         return
     out.print("\n[bold]Scores on the demo's test sentences[/] (strict, nested entities included)")
-    out.print(scores_table(shown.scores.entities))
+    print_scores(shown.scores)
     out.print("\n[bold]An unseen text[/]\n")
     for document in shown.unseen:
-        out.print(to_terminal(document))
+        out.print(to_terminal(document, schema=shown.schema))
         out.print()
-    out.print(f"The page with the same spans: {shown.page}", markup=False, soft_wrap=True)
+    out.print(f"The page with the same spans and relations: {shown.page}", markup=False, soft_wrap=True)
     out.print(f"Try your own: echo 'Your text.' | spanwise predict {shown.model} --lines", markup=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
 if TYPE_CHECKING:
-    from spanwise.metrics import Scores
+    from spanwise.metrics import Evaluation, Scores
 
 
 @app.command()
@@ -28,12 +28,16 @@ def evaluate(
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Least probability; default: the model's.")
     ] = None,
+    relation_threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Least probability of a relation; default: the model's.")
+    ] = None,
+    heads: Annotated[bool, typer.Option("--heads", help="Score entities by their head regions, where marked.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Strict precision, recall and F1 of a model: micro, macro and per label.
+    """Strict precision, recall and F1 of a model, of entities and relations: micro, macro and per label.
 
     Example: spanwise evaluate runs/mine --corpus wnut17 --split test
     """
@@ -57,14 +61,24 @@ def evaluate(
     runtime.set_threads(threads)
     with err.status(f"{len(gold):,} documents"):
         extractor = Extractor.from_pretrained(model, device=device)
-        result = evaluate_model(extractor, gold, threshold)
+        result = evaluate_model(extractor, gold, threshold, relation_threshold, heads=heads)
     print_report(report)
     for sentence in out_of_reach(extractor, gold):
         err.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(result.to_dict())
     else:
-        out.print(scores_table(result.entities))
+        print_scores(result)
+
+
+def print_scores(result: Evaluation) -> None:
+    """Entities, then relations where there are any."""
+    out.print(scores_table(result.entities))
+    if result.relations is not None:
+        out.print("\n[bold]RE[/]: relations, label and both boundaries")
+        out.print(scores_table(result.relations.boundaries))
+        out.print("\n[bold]RE+[/]: both entity labels as well")
+        out.print(scores_table(result.relations.strict))
 
 
 def scores_table(scores: Scores) -> object:

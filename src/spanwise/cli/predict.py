@@ -30,15 +30,22 @@ def predict(
     label_threshold: Annotated[
         list[str] | None, typer.Option(help="The least probability for one label: --label-threshold PER=0.8")
     ] = None,
+    relation_threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Least probability of a relation; default: the model's.")
+    ] = None,
+    given: Annotated[
+        bool, typer.Option("--given", help="Keep the input's own entities and only seek relations between them.")
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the spans marked.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
     lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what OUT's format cannot hold.")] = False,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
 ) -> None:
-    """Mark the entities of every document.
+    """Mark the entities of every document, and the relations between them if the model knows any.
 
     Example: spanwise predict runs/mine in.jsonl out.jsonl
+    Example: spanwise predict runs/mine entities.jsonl out.jsonl --given --html out.html
     Example: echo "Mara Ostrow lives in Brenford." | spanwise predict runs/mine --lines
     """
     from rich.progress import track
@@ -54,7 +61,10 @@ def predict(
         threshold, label_threshold or (), extractor.pipeline.blueprint.threshold, extractor.schema
     )
     read = _lines(source, skip_bad, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
-    found = extractor.stream(read, threshold=thresholds)
+    if given:
+        found = extractor.relate(read, relation_threshold=relation_threshold)
+    else:
+        found = extractor.stream(read, threshold=thresholds, relation_threshold=relation_threshold)
     shown = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
     kept: list[Document] = []
     formats.write(_kept(shown, kept) if html else shown, target, to, lossy=lossy, report=report)

@@ -13,6 +13,7 @@ from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Evaluation
 from spanwise.recipe import Recipe, find_recipe
 from spanwise.render.html import write_html
+from spanwise.schema import Schema
 from spanwise.training.reporting import Listener
 from spanwise.training.run import SUMMARY, train
 
@@ -25,6 +26,7 @@ class Showcase:
 
     scores: Evaluation
     unseen: tuple[Document, ...]
+    schema: Schema
     page: Path
     model: Path
 
@@ -43,4 +45,4 @@ def run_demo(folder: Path, listener: Listener) -> Showcase:
     unseen = tuple(extractor(paragraphs))
     page = folder / PAGE
     write_html(unseen, page, title="An unseen text, read by spanwise", schema=extractor.schema)
-    return Showcase(scores, unseen, page, model)
+    return Showcase(scores, unseen, extractor.schema, page, model)

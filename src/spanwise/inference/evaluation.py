@@ -12,13 +12,40 @@ from spanwise.pipeline import Thresholds
 from spanwise.text.alignment import segmented, word_spans
 
 
-def evaluate_model(extractor: Extractor, gold: Sequence[Document], threshold: Thresholds | None = None) -> Evaluation:
-    """Scores of what the model predicts on the documents' words; all gold entities count, alignable or not."""
+def evaluate_model(
+    extractor: Extractor,
+    gold: Sequence[Document],
+    threshold: Thresholds | None = None,
+    relation_threshold: Thresholds | None = None,
+    *,
+    heads: bool = False,
+) -> Evaluation:
+    """Scores of what the model predicts on the documents' words; all gold counts, alignable or not.
+
+    With `heads`, gold entities that mark a head region count by it.
+    """
+    predicted = predictions(extractor, gold, threshold, relation_threshold)
+    return evaluate(scorable(extractor, gold), predicted, extractor.schema, heads=heads)
+
+
+def predictions(
+    extractor: Extractor,
+    gold: Sequence[Document],
+    threshold: Thresholds | None = None,
+    relation_threshold: Thresholds | None = None,
+) -> list[Document]:
+    """What the model says about labelled documents, whose labels it must know."""
+    gold = scorable(extractor, gold)
+    extractor.schema.check(gold, "the evaluation data")
+    return list(extractor.stream(gold, threshold=threshold, relation_threshold=relation_threshold))
+
+
+def scorable(extractor: Extractor, gold: Sequence[Document]) -> list[Document]:
+    """The documents with words, and with relations only if the model predicts any."""
     gold = [segmented(document) for document in gold]
     if not find(extractor.pipeline.blueprint.model.name).can.relations:
-        gold = [document.with_annotations(document.entities) for document in gold]
-    extractor.schema.check(gold, "the evaluation data")
-    return evaluate(gold, list(extractor.stream(gold, threshold=threshold)), extractor.schema)
+        return [document.with_annotations(document.entities) for document in gold]
+    return gold
 
 
 def out_of_reach(extractor: Extractor, gold: Sequence[Document]) -> list[str]:

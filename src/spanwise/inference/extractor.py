@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import overload
 
 from spanwise import pretrained
-from spanwise.document import Document
+from spanwise.document import Document, Entity
 from spanwise.errors import InputError, ModelError
 from spanwise.files import write_text
 from spanwise.pipeline import TOKEN_BUDGET, Pipeline, Thresholds
@@ -46,41 +46,87 @@ class Extractor:
         return self.pipeline.schema
 
     @overload
-    def __call__(self, text: Text, *, threshold: Thresholds | None = ...) -> Document: ...
+    def __call__(
+        self,
+        text: Text,
+        *,
+        entities: Sequence[Entity] | None = ...,
+        threshold: Thresholds | None = ...,
+        relation_threshold: Thresholds | None = ...,
+    ) -> Document: ...
     @overload
-    def __call__(self, text: list[str] | list[Document], *, threshold: Thresholds | None = ...) -> list[Document]: ...
+    def __call__(
+        self,
+        text: list[str] | list[Document],
+        *,
+        threshold: Thresholds | None = ...,
+        relation_threshold: Thresholds | None = ...,
+    ) -> list[Document]: ...
     @overload
-    def __call__(self, *, words: Sequence[str], threshold: Thresholds | None = ...) -> Document: ...
+    def __call__(
+        self,
+        *,
+        words: Sequence[str],
+        threshold: Thresholds | None = ...,
+        relation_threshold: Thresholds | None = ...,
+    ) -> Document: ...
 
     def __call__(
         self,
         text: Text | list[str] | list[Document] | None = None,
         *,
         words: Sequence[str] | None = None,
+        entities: Sequence[Entity] | None = None,
         threshold: Thresholds | None = None,
+        relation_threshold: Thresholds | None = None,
     ) -> Document | list[Document]:
         """The document of one text, or the documents of a list of texts in order.
 
-        `words` is one text that is already split into words. `threshold` is the least probability of an entity, for
-        all labels or per label.
+        `words` is one text that is already split into words. With `entities`, those of the one text are taken as given
+        and only relations between them are sought. `threshold` is the least probability of an entity, for all labels
+        or per label; `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
             raise InputError("give either a text (or a list of texts) or words=, the words of one text.")
+        if entities is not None:
+            return next(self.relate([_given(text, entities)], relation_threshold=relation_threshold))
+        thresholds = {"threshold": threshold, "relation_threshold": relation_threshold}
         if words is not None:
-            return next(self.stream([_from_words(words)], threshold=threshold))
+            return next(self.stream([_from_words(words)], **thresholds))
         if isinstance(text, (str, Document)):
-            return next(self.stream([text], threshold=threshold))
+            return next(self.stream([text], **thresholds))
         if not isinstance(text, (list, tuple)):
             raise InputError(
                 f"give a text or a list of texts, not {type(text).__name__}; for an iterable use stream()."
             )
-        return list(self.stream(text, threshold=threshold))
+        return list(self.stream(text, **thresholds))
 
-    def stream(self, texts: Iterable[Text], *, threshold: Thresholds | None = None) -> Iterator[Document]:
+    def stream(
+        self,
+        texts: Iterable[Text],
+        *,
+        threshold: Thresholds | None = None,
+        relation_threshold: Thresholds | None = None,
+    ) -> Iterator[Document]:
         """The documents of any number of texts, in order and in bounded memory."""
-        self.pipeline.threshold_vector(threshold)  # a wrong threshold is told before the first text is read
+        self.pipeline.least(threshold, relation_threshold)  # a wrong one is told before the first text is read
         for chunk in chunks(map(_document, texts)):
-            yield from self.pipeline.predict(chunk, thresholds=threshold, token_budget=self.token_budget)
+            yield from self.pipeline.predict(
+                chunk,
+                thresholds=threshold,
+                relation_thresholds=relation_threshold,
+                token_budget=self.token_budget,
+            )
+
+    def relate(
+        self, documents: Iterable[Document], *, relation_threshold: Thresholds | None = None
+    ) -> Iterator[Document]:
+        """The documents with their own entities and the relations that the model finds between them."""
+        self.pipeline.least(None, relation_threshold)
+        for chunk in chunks(documents):
+            yield from self.pipeline.relate(
+                chunk, relation_thresholds=relation_threshold, token_budget=self.token_budget
+            )
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write the model, and its card if it has one, into a folder."""
@@ -108,6 +154,14 @@ def _from_words(words: Sequence[str]) -> Document:
     if blank := [index for index, word in enumerate(words) if not word.strip()]:
         raise InputError(f"words= holds an empty word at position {blank[0]}; leave it out.")
     return Document.from_words(words)
+
+
+def _given(text: object, entities: Sequence[Entity]) -> Document:
+    if not isinstance(text, (str, Document)):
+        raise InputError("entities= goes with one text; for documents with entities of their own use relate().")
+    if odd := [entity for entity in entities if not isinstance(entity, Entity)]:
+        raise InputError(f"entities= takes Entity(start, end, label) by characters of the text, not {odd[0]!r}.")
+    return _document(text).with_annotations(entities)
 
 
 def _document(text: Text) -> Document:

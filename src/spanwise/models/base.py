@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 from torch import Tensor, nn
 
 from spanwise.document import first_come
@@ -33,6 +33,36 @@ class ModelConfig(BaseModel):
         """The most words of an entity that can be found under these options; None: any number."""
         return None
 
+    def least_relation(self) -> float:
+        """The least probability of a relation under these options, where a call names none."""
+        return 0.0
+
+
+class SpanConfig(ModelConfig):
+    """Options of models that look at spans up to a width."""
+
+    max_width: PositiveInt | Literal["auto"] = "auto"  # ε; auto: covers `coverage` of the training entities
+    coverage: float = Field(0.99, gt=0, le=1)
+    dropout: float = Field(0.1, ge=0, lt=1)
+    nested: bool = False
+
+    def fitted(self, data: DataFacts) -> Self:
+        if self.max_width != "auto":
+            return self
+        return self.model_copy(update={"max_width": data.covering_width(self.coverage)})
+
+    def predicts_nested(self) -> bool:
+        return self.nested
+
+    def widest(self) -> int | None:
+        return None if self.max_width == "auto" else self.max_width
+
+    def settled_width(self) -> int:
+        """ε as a number, which it is once the options are fitted."""
+        if self.max_width == "auto":
+            raise ValueError("max_width is still 'auto': call config.fitted(facts) before building the model")
+        return self.max_width
+
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
@@ -40,6 +70,8 @@ class DataFacts:
 
     widths: Mapping[int, int]  # how many entities are so many words wide
     nested: bool = False
+    double_tags: frozenset[tuple[str, str]] = frozenset()  # BIO tags of words in two entities, the preceding one first
+    crowded: int = 0  # words in three or more entities
 
     def covering_width(self, share: float) -> int:
         """The smallest width that covers this share of the entities."""
@@ -58,15 +90,29 @@ class Abilities:
     nested: bool = False
     relations: bool = False
     tagger: bool = False  # tags words: the side of a bundle that α weighs
+    double_tags: bool = False  # tags words of two entities with both, and no more than two
     needs_descriptions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
+class Negatives:
+    """How many candidates that are not gold a training sentence brings at most: so many, or so many for each gold."""
+
+    number: int
+    per_gold: bool = False
+
+    def most(self, gold: int) -> int:
+        return self.number * max(gold, 1) if self.per_gold else self.number
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
-    """The spans a model asks for: up to `max_width` words, in training at most `negatives` that are not gold."""
+    """What a model asks for: spans of at most `max_width` words, and in training pairs of gold spans."""
 
     max_width: int
-    negatives: int
+    negatives: Negatives
+    pairs: Negatives | None = None
+    relations: int = 0  # the number of relation types
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +132,28 @@ class ScoredSpan(NamedTuple):
     score: float
 
 
+class ScoredRelation(NamedTuple):
+    """A relation between two spans of its prediction, by their indices."""
+
+    head: int
+    tail: int
+    label: int
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """What a model found in one example."""
 
     spans: tuple[ScoredSpan, ...] = ()
+    relations: tuple[ScoredRelation, ...] = ()
+
+
+class Least(NamedTuple):
+    """The least probability that counts, per type."""
+
+    entities: Tensor  # [E]
+    relations: Tensor  # [R]
 
 
 class SpanModel(nn.Module, ABC):
@@ -127,8 +190,12 @@ class SpanModel(nn.Module, ABC):
     def loss(self, scores: Any, batch: Batch) -> Loss: ...
 
     @abstractmethod
-    def decode(self, scores: Any, batch: Batch, thresholds: Tensor) -> list[Prediction]:
-        """One prediction per example; `thresholds` [labels] is the least probability that counts, per entity type."""
+    def decode(self, scores: Any, batch: Batch, least: Least) -> list[Prediction]:
+        """One prediction per example."""
+
+    def relate(self, batch: Batch, least: Least) -> list[Prediction]:
+        """Relations between entities that are given: the batch's spans, with the labels they have there."""
+        raise NotImplementedError(f"{type(self).__name__} does not predict relations")
 
 
 def without_overlaps(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
-from spanwise.models.base import Candidates, Loss, Prediction, SpanModel
+from spanwise.models.base import Candidates, Least, Loss, Prediction, SpanModel
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded
 
@@ -48,5 +46,8 @@ class Bundled(SpanModel):
         total = weight * read.total + (1 - weight) * helped.total
         return Loss(total, {**read.terms, **helped.terms})
 
-    def decode(self, scores: BundledScores, batch: Batch, thresholds: Tensor) -> list[Prediction]:
-        return self.reader.decode(scores.reader, batch, thresholds)
+    def decode(self, scores: BundledScores, batch: Batch, least: Least) -> list[Prediction]:
+        return self.reader.decode(scores.reader, batch, least)
+
+    def relate(self, batch: Batch, least: Least) -> list[Prediction]:
+        return self.reader.relate(batch, least)

@@ -14,10 +14,11 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from spanwise.models.base import Abilities, Loss, ModelConfig, Prediction, ScoredSpan, SpanModel
+from spanwise.models.base import Abilities, Least, Loss, ModelConfig, Prediction, ScoredSpan, SpanModel
 from spanwise.nn.batch import Batch
 from spanwise.nn.crf import CRF
 from spanwise.nn.encoder import Encoded, WordEncoder
+from spanwise.nn.tags import covered_words
 from spanwise.schema import Schema
 
 
@@ -53,23 +54,21 @@ class SeqNER(SpanModel):
             total = self.crf.negative_log_likelihood(scores, tags, batch.word_mask).mean()  # eq. 10
         return Loss(total, {"tags": total})
 
-    def decode(self, scores: Tensor, batch: Batch, thresholds: Tensor) -> list[Prediction]:
+    def decode(self, scores: Tensor, batch: Batch, least: Least) -> list[Prediction]:
         if self.crf is None:
             probability, tags = scores.softmax(-1).max(-1)
         else:
             tags = self.crf.viterbi(scores, batch.word_mask)  # eq. 11
             probability = self.crf.marginals(scores, batch.word_mask).gather(-1, tags.unsqueeze(-1)).squeeze(-1)
         tags = tags.masked_fill(~batch.word_mask, 0)
-        return combine_tags(tags.cpu().numpy(), probability.cpu().float().numpy(), thresholds.cpu().numpy())
+        return combine_tags(tags.cpu().numpy(), probability.cpu().float().numpy(), least.entities.cpu().numpy())
 
 
 def bio_tags(batch: Batch) -> Tensor:
     """The gold tag of every word: 0 is O, 1 + 2k begins type k, 2 + 2k is inside it. -> [B, T]"""
     row, start, end, label = batch.gold[batch.gold_flat].unbind(-1)
     tags = torch.zeros_like(batch.word_mask, dtype=torch.long)
-    width = end - start
-    span = torch.repeat_interleave(torch.arange(len(row), device=row.device), width)
-    position = torch.arange(len(span), device=row.device) - (width.cumsum(0) - width)[span] + start[span]
+    span, position = covered_words(start, end)
     tags[row[span], position] = 2 + 2 * label[span]
     tags[row, start] = 1 + 2 * label
     return tags

@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """B examples of at most T words in P word pieces, with N candidate spans and G gold spans in all.
+    """B examples of at most T words in P word pieces, with N candidate spans, M pairs of them and G gold spans.
 
     Spans are packed, not padded: each row of `spans` and `gold` names its example first, bounds are half-open.
     """
@@ -23,6 +23,8 @@ class Batch:
     shapes: Tensor  # [B, T]    how each word is written: see text.shapes
     spans: Tensor  # [N, 3]    example, start, end; N = 0 for models without candidates
     span_labels: Tensor  # [N]       0 = no entity, 1 + label otherwise; all 0 without gold
+    pairs: Tensor  # [M, 2]    head and tail, as rows of `spans`; only in training
+    pair_labels: Tensor  # [M, R]    1 where the pair holds a relation of the type
     gold: Tensor  # [G, 4]    example, start, end, label
     gold_flat: Tensor  # [G]       true for the outermost gold spans, which a tagger can learn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -30,3 +31,28 @@ def sample_negatives(length: int, max_width: int, gold: Spans, most: int, rng: n
     if len(negative) <= most:
         return negative
     return negative[rng.choice(len(negative), most, replace=False, shuffle=False)]
+
+
+def sample_pairs(
+    spans: Spans, links: NDArray[np.int64], types: int, most: Callable[[int], int], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The pairs of gold spans that hold a relation, and `most(number of them)` of those that hold none.
+
+    Entities on the same span count as one. spans [G, 2]; links [Q, 3]: head, tail, type
+    -> pairs [M, 2] as rows of `spans`, and which of the types each holds [M, types]
+    """
+    if not len(spans):
+        return np.zeros((0, 2), np.int64), np.zeros((0, types), np.float32)
+    code = spans[:, 0] * (spans.max() + 1) + spans[:, 1]
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    size = len(first)
+    held = np.zeros((size * size, types), np.float32)
+    held[number[links[:, 0]] * size + number[links[:, 1]], links[:, 2]] = 1
+    apart = ~np.eye(size, dtype=bool).ravel()
+    positive = np.flatnonzero(held.any(1) & apart)
+    negative = np.flatnonzero(~held.any(1) & apart)
+    wanted = most(len(positive))
+    if len(negative) > wanted:
+        negative = negative[rng.choice(len(negative), wanted, replace=False, shuffle=False)]
+    chosen = np.concatenate((positive, negative))
+    return np.stack((first[chosen // size], first[chosen % size]), axis=1), held[chosen]

@@ -1,4 +1,4 @@
-"""Span representations with one signature: encoded words and span bounds in, span vectors out."""
+"""Span representations with one signature: word vectors and span bounds in, span vectors out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,53 @@ from spanwise.nn.pooling import span_max
 Representation = Literal["boundary", "pooling", "hybrid"]
 
 
+def max_over(words: Tensor, spans: Tensor, widest: int) -> Tensor:
+    """The maximum over each span's words; wider ones are given only where a user names them. -> [N, d]"""
+    if not len(spans):
+        return words.new_zeros(0, words.shape[-1])
+    first, last = spans[:, 1], spans[:, 2] - 1
+    return span_max(words, spans[:, 0], first, last, max(widest, int((last - first).max()) + 1))
+
+
+def boundary(words: Tensor, spans: Tensor) -> Tensor:
+    """First and last word of each span, side by side. words [B, T, d] -> [N, 2d]"""
+    row, first, last = spans[:, 0], spans[:, 1], spans[:, 2] - 1
+    length, dim = words.shape[1:]
+    flat = words.reshape(-1, dim)
+    return torch.cat((flat.index_select(0, row * length + first), flat.index_select(0, row * length + last)), dim=-1)
+
+
+class WidthEmbedding(nn.Module):
+    """A learned vector for each width; wider spans share the last."""
+
+    def __init__(self, widest: int, dim: int) -> None:
+        super().__init__()
+        self.widest = widest
+        self.table = nn.Embedding(widest, dim)
+
+    def forward(self, spans: Tensor) -> Tensor:
+        """spans [N, 3] -> [N, dim]"""
+        found: Tensor = self.table((spans[:, 2] - spans[:, 1] - 1).clamp(max=self.widest - 1))
+        return found
+
+
+class BoundaryScores(nn.Module):
+    """A linear layer over [first word; last word; width] of spans: each word's share is computed once, not per span."""
+
+    def __init__(self, dim: int, widths: WidthEmbedding, outer: int) -> None:
+        super().__init__()
+        self.widths = widths
+        self.first = nn.Linear(dim, outer)
+        self.last = nn.Linear(dim, outer, bias=False)
+        self.width = nn.Linear(widths.table.embedding_dim, outer, bias=False)
+
+    def forward(self, words: Tensor, spans: Tensor) -> Tensor:
+        """words [B, T, d]; spans [N, 3] -> [N, outer]"""
+        row, first, last = spans[:, 0], spans[:, 1], spans[:, 2] - 1
+        scores: Tensor = self.first(words)[row, first] + self.last(words)[row, last] + self.width(self.widths(spans))
+        return scores
+
+
 class SpanRepresentation(nn.Module):
     """BL-NER eqs. 13 to 15: what the parts named by `how` say about a span, side by side.
 
@@ -24,18 +71,14 @@ class SpanRepresentation(nn.Module):
         super().__init__()
         self.how = how
         self.max_width = max_width
-        self.widths = nn.Embedding(max_width, width_dim)
+        self.widths = WidthEmbedding(max_width, width_dim)
         self.dim = {"boundary": 2, "pooling": 2, "hybrid": 4}[how] * dim + width_dim
 
     def forward(self, encoded: Encoded, spans: Tensor) -> Tensor:
         """spans [N, 3]: example, start, end -> [N, dim]"""
-        row, first, last = spans[:, 0], spans[:, 1], spans[:, 2] - 1
-        length, dim = encoded.words.shape[1:]
-        words = encoded.words.reshape(-1, dim)
         parts = []
         if self.how != "pooling":
-            parts += [words.index_select(0, row * length + first), words.index_select(0, row * length + last)]
+            parts.append(boundary(encoded.words, spans))
         if self.how != "boundary":
-            pooled = span_max(encoded.words, row, first, last, self.max_width)
-            parts += [pooled, encoded.sentence.index_select(0, row)]
-        return torch.cat([*parts, self.widths(last - first)], dim=-1)
+            parts += [max_over(encoded.words, spans, self.max_width), encoded.sentence.index_select(0, spans[:, 0])]
+        return torch.cat([*parts, self.widths(spans)], dim=-1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.document import Document, Entity, outermost
+from spanwise.document import Document, Entity, Relation, outermost
 from spanwise.schema import Schema
 from spanwise.text.alignment import segmented, word_spans
 from spanwise.text.pieces import WordPieces
@@ -31,6 +31,7 @@ class Example:
     shapes: Integers  # [T]
     gold: Integers  # [G, 3]  start, end, label
     gold_flat: NDArray[np.bool_]  # [G]  outermost
+    relations: Integers  # [Q, 3]  head and tail as rows of gold, label; a symmetric one in both directions
 
     @property
     def length(self) -> int:
@@ -43,6 +44,7 @@ class LostGold:
 
     misaligned: list[tuple[Document, Entity]] = field(default_factory=list)  # not on word borders
     split: list[tuple[Document, Entity]] = field(default_factory=list)  # in no single window
+    relations: list[tuple[Document, Relation]] = field(default_factory=list)  # between entities of no common window
 
 
 class ExampleBuilder:
@@ -54,6 +56,9 @@ class ExampleBuilder:
         self.overlap = overlap
         self.lost = LostGold()
         self._labels = {name: index for index, name in enumerate(schema.entity_names)}
+        self._relations = {
+            relation.name: (index, relation.symmetric) for index, relation in enumerate(schema.relations)
+        }
 
     def build(self, documents: Iterable[Document], *, gold: bool) -> Iterator[list[Example]]:
         """The examples of each document in turn; none for a document without words."""
@@ -69,14 +74,17 @@ class ExampleBuilder:
             windows = [Window(0, len(ids), 0, len(ids))]
         else:
             windows = cut_windows(counts, self.limit, self.overlap, sentence_starts(document.text, document.words))
-        gold, flat = _NO_GOLD, _NO_FLAT
+        gold, flat, relations = _NO_GOLD, _NO_FLAT, _NO_GOLD
         if with_gold:
             spans = word_spans(document)
             windows = _without_cuts(windows, [span for span in spans if span is not None and _held(span, windows)])
-            gold, flat = self._gold(document, spans, windows)
+            gold, flat, rows = self._gold(document, spans, windows)
+            relations = self._links(document, gold, rows, windows)
         for window in windows:
             start, end = window.start, window.end
             inside = (gold[:, 0] >= start) & (gold[:, 1] <= end)
+            place = np.cumsum(inside) - 1  # of gold among the window's own
+            linked = relations[inside[relations[:, 0]] & inside[relations[:, 1]]]
             yield Example(
                 document,
                 window,
@@ -85,22 +93,40 @@ class ExampleBuilder:
                 np.array([word_shape(text) for text in texts[start:end]], np.int64),
                 gold[inside] - np.array([start, start, 0]),
                 flat[inside],
+                np.stack((place[linked[:, 0]], place[linked[:, 1]], linked[:, 2]), axis=1) if len(linked) else _NO_GOLD,
             )
 
     def _gold(
         self, document: Document, spans: Sequence[WordSpan | None], windows: Sequence[Window]
-    ) -> tuple[Integers, NDArray[np.bool_]]:
-        kept, rows = [], []
-        for entity, span in zip(document.entities, spans, strict=True):
+    ) -> tuple[Integers, NDArray[np.bool_], dict[int, int]]:
+        """Gold spans, which of them are outermost, and the row of each entity of the document that is among them."""
+        kept, place = [], {}
+        rows: list[tuple[int, int, int]] = []
+        for index, (entity, span) in enumerate(zip(document.entities, spans, strict=True)):
             if span is None:
                 self.lost.misaligned.append((document, entity))
             elif not _held(span, windows):
                 self.lost.split.append((document, entity))
             else:
+                place[index] = len(rows)
                 kept.append(entity)
                 rows.append((*span, self._labels[entity.label]))
         flat = set(outermost(kept))  # of those that can be learnt: a lost one hides none inside it
-        return np.array(rows, np.int64).reshape(-1, 3), np.array([entity in flat for entity in kept], np.bool_)
+        return np.array(rows, np.int64).reshape(-1, 3), np.array([e in flat for e in kept], np.bool_), place
+
+    def _links(self, document: Document, gold: Integers, rows: dict[int, int], windows: Sequence[Window]) -> Integers:
+        """Relations between two gold spans that share a window; the rest is lost."""
+        links = []
+        for relation in document.relations:
+            head, tail = rows.get(relation.head), rows.get(relation.tail)
+            if head is None or tail is None or not _linkable(gold[[head, tail]], windows):
+                self.lost.relations.append((document, relation))
+                continue
+            label, symmetric = self._relations[relation.label]
+            links.append((head, tail, label))
+            if symmetric:
+                links.append((tail, head, label))
+        return np.array(links, np.int64).reshape(-1, 3)
 
 
 _NO_GOLD, _NO_FLAT = np.zeros((0, 3), np.int64), np.zeros(0, np.bool_)
@@ -109,6 +135,11 @@ _NO_GOLD, _NO_FLAT = np.zeros((0, 3), np.int64), np.zeros(0, np.bool_)
 def _held(span: WordSpan, windows: Iterable[Window]) -> bool:
     """Whether a window has the whole span."""
     return any(window.start <= span[0] and span[1] <= window.end for window in windows)
+
+
+def _linkable(ends: Integers, windows: Iterable[Window]) -> bool:
+    """Whether two spans are different ones and have a window in common."""
+    return bool((ends[0, :2] != ends[1, :2]).any()) and _held((ends[:, 0].min(), ends[:, 1].max()), windows)
 
 
 def _without_cuts(windows: list[Window], held: Sequence[WordSpan]) -> list[Window]:

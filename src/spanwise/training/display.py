@@ -63,7 +63,7 @@ class LiveDisplay:
         )
 
     def epoch(self, report: EpochReport) -> None:
-        dev = f"dev F1 {100 * report.dev.f1:.2f}" if report.dev else "no dev data"
+        dev = str(report.dev) if report.dev else "no dev data"
         self.progress.update(self.task, dev=dev)
         losses = " ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
         best = " (best so far)" if report.best and report.dev else ""

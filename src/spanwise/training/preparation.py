@@ -49,6 +49,10 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
         raise RecipeError(f"corpus {corpus.name!r} has no training documents; it has {', '.join(corpus.splits)}.")
     if not corpus.schema.entities:
         raise RecipeError(f"the training data of {corpus.name!r} marks no entity; there is nothing to learn.")
+    corpus = _joined(corpus, recipe.data.train_on)
+    if recipe.data.heads:
+        narrowed = {name: tuple(d.narrowed_to_heads() for d in docs) for name, docs in corpus.splits.items()}
+        corpus = replace(corpus, splits=narrowed)
     corpus = replace(corpus, splits={name: tuple(map(segmented, docs)) for name, docs in corpus.splits.items()})
     told = report.sentences()
     facts = data_facts(corpus.splits["train"])
@@ -59,7 +63,16 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
     _check_abilities(recipe, corpus)
     blueprint = Blueprint.from_recipe(recipe, facts)
     told += _too_wide(blueprint, facts)
+    if facts.crowded and find(recipe.model.name).can.double_tags:
+        told.append(f"{facts.crowded} words lie in three or more entities; the tagger sees the two that come first.")
     return Prepared(recipe, corpus, blueprint, tuple(told))
+
+
+def _joined(corpus: Corpus, names: Sequence[str]) -> Corpus:
+    """The corpus whose train split is these splits together, and which has none of them besides."""
+    train = tuple(document for name in names for document in corpus.split(name))
+    others = {name: documents for name, documents in corpus.splits.items() if name not in names}
+    return replace(corpus, splits={"train": train, **others})
 
 
 def _takes_nested(recipe: Recipe) -> bool:

@@ -27,17 +27,41 @@ class StepReport:
 
 
 @dataclass(frozen=True, slots=True)
+class DevScore:
+    """Strict micro scores on dev; `relations` (RE+) only where the model predicts and the data has some."""
+
+    entities: Score
+    relations: Score | None = None
+
+    @property
+    def f1(self) -> float:
+        """What the best epoch is chosen by: the entities' F1, or its mean with the relations'."""
+        return self.entities.f1 if self.relations is None else (self.entities.f1 + self.relations.f1) / 2
+
+    def __str__(self) -> str:
+        if self.relations is None:
+            return f"dev F1 {100 * self.f1:.2f}"
+        return f"dev F1 {100 * self.entities.f1:.2f}, relations {100 * self.relations.f1:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
 class EpochReport:
     epoch: int
     losses: Mapping[str, float]  # means over the epoch
-    dev: Score | None
+    dev: DevScore | None
     best: bool
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        dev = self.dev and {"precision": self.dev.precision, "recall": self.dev.recall, "f1": self.dev.f1}
+        dev = self.dev and _fractions(self.dev.entities)
+        if self.dev and self.dev.relations:
+            dev = {**_fractions(self.dev.entities), "relations": _fractions(self.dev.relations)}
         losses = {name: round(value, 6) for name, value in self.losses.items()}
         return {"epoch": self.epoch, **losses, "dev": dev, "best": self.best, "seconds": round(self.seconds, 2)}
+
+
+def _fractions(score: Score) -> dict[str, Any]:
+    return {"precision": score.precision, "recall": score.recall, "f1": score.f1}
 
 
 class Listener(Protocol):

@@ -23,14 +23,14 @@ from spanwise.batching import training_batches
 from spanwise.document import Document
 from spanwise.errors import RecipeError
 from spanwise.files import write_text
-from spanwise.metrics import Score, score_entities
+from spanwise.metrics import Score, score_entities, score_relations
 from spanwise.models.base import Loss, SpanModel
 from spanwise.nn.batch import Batch
 from spanwise.text.examples import Example
 from spanwise.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from spanwise.training.optimization import optimizer_for, set_learning_rate
 from spanwise.training.preparation import Prepared
-from spanwise.training.reporting import EpochReport, Listener, StepReport, TrainingPlan
+from spanwise.training.reporting import DevScore, EpochReport, Listener, StepReport, TrainingPlan
 
 CHECKPOINT = "checkpoint.safetensors"
 METRICS = "metrics.jsonl"
@@ -69,6 +69,11 @@ class Trainer:
     def _training_examples(self, documents: Sequence[Document]) -> list[Example]:
         examples = [e for group in self.pipeline.builder.build(documents, gold=True) for e in group]
         lost = self.pipeline.builder.lost
+        if lost.relations and self.pipeline.model.can.relations:
+            self.listener.tell(
+                f"{len(lost.relations)} training relations join entities that cannot be learnt, share no window or lie "
+                f"on one span, such as {lost.relations[0][1].label!r} in document {lost.relations[0][0].id!r}."
+            )
         for kind, rows in (("do not fall on word borders", lost.misaligned), ("fit into no window", lost.split)):
             if rows:
                 document, entity = rows[0]
@@ -179,14 +184,20 @@ class Trainer:
         self.listener.epoch(report)
 
     @torch.inference_mode()
-    def _score_dev(self) -> Score:
+    def _score_dev(self) -> DevScore:
         """Micro scores on dev, every process counting on its share."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         share = self.dev[rank::world]
         options = self.recipe.evaluation
         found = self.pipeline.predict(share, token_budget=options.token_budget)
-        micro = score_entities(share, found).micro
-        counts = torch.tensor([micro.correct, micro.predicted, micro.gold], device=self.accelerator.device)
+        entities = self._summed(score_entities(share, found).micro)
+        if not self.pipeline.model.can.relations or not any(document.relations for document in self.dev):
+            return DevScore(entities)
+        symmetric = {relation.name for relation in self.pipeline.schema.relations if relation.symmetric}
+        return DevScore(entities, self._summed(score_relations(share, found, symmetric=symmetric).strict.micro))
+
+    def _summed(self, share: Score) -> Score:
+        counts = torch.tensor([share.correct, share.predicted, share.gold], device=self.accelerator.device)
         correct, predicted, gold = self.accelerator.reduce(counts, "sum").tolist()
         return Score.from_counts(correct=correct, predicted=predicted, gold=gold)
 
@@ -222,5 +233,6 @@ def _fingerprint(examples: Sequence[Example]) -> int:
     """Equal for equal training examples: an interrupted run goes on only with the data it began with."""
     mark = 0
     for example in examples:
-        mark = crc32(example.gold.tobytes(), crc32(example.pieces.tobytes(), mark))
+        for part in (example.pieces, example.gold, example.relations):
+            mark = crc32(part.tobytes(), mark)
     return mark

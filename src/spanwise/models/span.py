@@ -1,0 +1,172 @@
+"""SPAN (Ji et al. 2020, Span-based Joint Entity and Relation Extraction with Attention-based Span-specific and
+Contextual Semantic Representations), sections 3.1 to 3.4.
+
+A span is its first and last word, its words weighed by a learned score (span-specific), what it takes from the sentence
+(sentence-level), and its width. A pair of entities is the two spans, reduced, with what it takes from the words between
+them (local) and from the sentence. Each of the four can be left out as in Tables 3 and 4.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from spanwise.models.base import Abilities, Loss, Negatives
+from spanwise.models.joint import JointConfig, JointModel, JointScores
+from spanwise.nn.attention import ContextualAttention, Variant, span_attention
+from spanwise.nn.batch import Batch
+from spanwise.nn.encoder import Encoded, WordEncoder
+from spanwise.nn.feedforward import feed_forward
+from spanwise.nn.packing import Packing
+from spanwise.nn.pairs import between, context_max
+from spanwise.nn.spans import WidthEmbedding, boundary, max_over
+from spanwise.schema import Schema
+
+
+class SPANConfig(JointConfig):
+    attention: Variant = "multi-head"
+    heads: int = Field(8, gt=0)
+    attention_dim: int = Field(150, gt=0)  # of additive attention
+    context_dim: int = Field(150, gt=0)  # of the reduced context vectors FFNN_F(F_r) and FFNN_T(T_r)
+    span_specific: bool = True  # off (Table 3): the maximum over the span for [F_s; H_s]
+    span_context: bool = True  # off (Table 3): the sentence's vector for T_s
+    pair_local: bool = True  # off (Table 4): the maximum over the words between for F_r
+    pair_context: bool = True  # off (Table 4): no T_r
+    relation_activation: Literal["softmax", "sigmoid"] = "softmax"  # section 3.2, or the binary loss of section 3.4
+    span_weight: float = Field(0.4, gt=0, lt=1)  # of the spans' loss; the pairs have the rest
+    negative_spans: int = Field(30, gt=0)  # for each gold span
+    negative_pairs: int = Field(30, gt=0)  # for each gold pair
+    width_dim: int = Field(50, gt=0)
+    dropout: float = Field(0.2, ge=0, lt=1)
+    relation_threshold: float | None = Field(None, ge=0, le=1)  # type: ignore[assignment]  # None: by the activation
+
+    def least_relation(self) -> float:
+        """With softmax the best class counts, however sure (section 3.2)."""
+        if self.relation_threshold is not None:
+            return self.relation_threshold
+        return 0.0 if self.relation_activation == "softmax" else 0.4
+
+    def negatives(self) -> tuple[Negatives, Negatives]:
+        return Negatives(self.negative_spans, per_gold=True), Negatives(self.negative_pairs, per_gold=True)
+
+
+class Seen(NamedTuple):
+    """B_S with and without X_0, the vector of [CLS]; `words_seen` and `all_seen` are true where there is one."""
+
+    words: Tensor  # [B, T, d]
+    sentence: Tensor  # [B, 1 + T, d]
+    words_seen: Tensor  # [B, T]
+    all_seen: Tensor  # [B, 1 + T]
+
+
+class SPAN(JointModel):
+    """Attention over the span, the words between two spans, and the sentence."""
+
+    Config = SPANConfig
+    can = Abilities(nested=True, relations=True)
+    summary = "spans and pairs with span-specific and contextual attention (Ji et al. 2020); with relations"
+    config: SPANConfig
+
+    def __init__(self, encoder: WordEncoder, config: SPANConfig, schema: Schema) -> None:
+        super().__init__(encoder, config, schema)
+        dim, dropout = encoder.dim, config.dropout
+        softmax = config.relation_activation == "softmax"
+        span_dim = (4 if config.span_specific else 2) * dim + config.width_dim  # of R_s
+        pair_dim = 2 * dim + (2 if config.pair_context else 1) * config.context_dim  # of R_r
+
+        def ffnn(inner: int, outer: int, layers: int = 2) -> nn.Sequential:
+            return feed_forward(inner, dim, outer, layers=layers, dropout=dropout)
+
+        def attention(query: int) -> ContextualAttention:
+            sizes = {"heads": config.heads, "hidden": config.attention_dim}
+            return ContextualAttention(config.attention, query, dim, **sizes, dropout=dropout)
+
+        self.dropout = nn.Dropout(dropout)
+        self.widths = WidthEmbedding(config.settled_width(), config.width_dim)
+        self.significance = ffnn(dim, 1) if config.span_specific else None
+        self.span_context = attention(dim) if config.span_context else None
+        self.span = ffnn(span_dim, 1 + len(schema.entities))
+        self.reduce = ffnn(span_dim, dim)
+        self.local = attention(2 * dim) if config.pair_local else None
+        self.reduce_local = ffnn(dim, config.context_dim, layers=3)
+        self.pair_context = attention(2 * dim) if config.pair_context else None
+        self.reduce_context = ffnn(dim, config.context_dim, layers=3) if config.pair_context else None
+        self.pair = ffnn(pair_dim, softmax + len(schema.relations))
+
+    def see(self, encoded: Encoded, batch: Batch) -> Seen:
+        sentence = torch.cat((encoded.sentence.unsqueeze(1), encoded.words), dim=1)
+        return Seen(encoded.words, sentence, batch.word_mask, F.pad(batch.word_mask, (1, 0), value=True))
+
+    def represent(self, seen: Seen, spans: Tensor) -> Tensor:
+        """R_s = [T_s; F_s; H_s; W_j+1]   [N, 4d + w]"""
+        if self.significance is None:
+            own = query = max_over(seen.words, spans, self.widths.widest)
+        else:
+            scores = self.significance(seen.words).squeeze(-1)  # V_k = MLP(X_k)   [B, T]
+            query = span_attention(seen.words, scores, spans)  # F_s = Σ α_k·X_k   [N, d]
+            own = torch.cat((query, boundary(seen.words, spans)), dim=-1)  # H_s = [X_i; X_i+j]
+        context = self._span_context(seen, query, spans)
+        vectors: Tensor = self.dropout(torch.cat((context, own, self.widths(spans)), dim=-1))
+        return vectors
+
+    def _span_context(self, seen: Seen, query: Tensor, spans: Tensor) -> Tensor:
+        """T_s = Attention(F_s, B_S, B_S)   [N, d]"""
+        if self.span_context is None:
+            return seen.sentence[spans[:, 0], 0]
+        packing = Packing.of(spans[:, 0], len(seen.words))
+        return packing.pack(self.span_context(packing.pad(query), seen.sentence, seen.all_seen.unsqueeze(1)))
+
+    def score_spans(self, seen: Seen, spans: Tensor) -> Tensor:
+        """y_s = softmax(FFNN(R_s)), before the softmax"""
+        scores: Tensor = self.span(self.represent(seen, spans))
+        return scores
+
+    def score_pairs(self, seen: Seen, spans: Tensor, pairs: Tensor) -> Tensor:
+        """y_r = softmax(FFNN(R_r)) with R_r = [H_r; FFNN_F(F_r); FFNN_T(T_r)], before the softmax"""
+        reduced = self.reduce(self.represent(seen, spans))
+        head, tail = pairs.unbind(-1)
+        tuples = torch.cat((reduced[head], reduced[tail]), dim=-1)  # H_r   [M, 2d]
+        packing = Packing.of(spans[head, 0], len(seen.words))
+        query = packing.pad(tuples)
+        parts = [tuples, self.reduce_local(self._local(seen, query, packing, spans[head], spans[tail]))]
+        if self.pair_context is not None and self.reduce_context is not None:
+            context = packing.pack(self.pair_context(query, seen.sentence, seen.all_seen.unsqueeze(1)))  # T_r
+            parts.append(self.reduce_context(context))
+        scores: Tensor = self.pair(self.dropout(torch.cat(parts, dim=-1)))
+        return scores
+
+    def _local(self, seen: Seen, query: Tensor, packing: Packing, head: Tensor, tail: Tensor) -> Tensor:
+        """F_r = Attention(H_r, B_c, B_c) over the words B_c between the spans; zeros without any   [M, d]"""
+        if self.local is None:
+            return context_max(seen.words, head, tail)
+        first, last = between(head, tail)
+        position = torch.arange(seen.words.shape[1], device=first.device)
+        inside = (position >= first.unsqueeze(1)) & (position <= last.unsqueeze(1))  # [M, T]
+        return packing.pack(self.local(query, seen.words, packing.pad(inside)))
+
+    def loss(self, scores: JointScores, batch: Batch) -> Loss:
+        """L = 0.4·L_s + 0.6·L_r"""
+        spans = F.cross_entropy(scores.spans, batch.span_labels)
+        pairs = self.pair_loss(scores.pairs, batch.pair_labels)
+        weight = self.config.span_weight
+        return Loss(weight * spans + (1 - weight) * pairs, {"spans": spans, "pairs": pairs})
+
+    def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+        if self.config.relation_activation == "sigmoid":
+            return super().pair_loss(scores, labels)
+        none = (labels.sum(-1, keepdim=True) == 0).to(labels.dtype)
+        target = torch.cat((none, labels), dim=-1)  # a pair that holds several types gives each its share
+        target = target / target.sum(-1, keepdim=True)
+        return F.cross_entropy(scores, target, reduction="sum") / max(len(labels), 1)
+
+    def pair_probabilities(self, scores: Tensor) -> Tensor:
+        """With softmax, only the best class has any."""
+        if self.config.relation_activation == "sigmoid":
+            return super().pair_probabilities(scores)
+        probability = scores.softmax(-1)
+        best = F.one_hot(probability.argmax(-1), scores.shape[-1]).bool()
+        return probability.masked_fill(~best, -1.0)[:, 1:]

@@ -1,0 +1,113 @@
+"""Contextual attention in four variants (SPAN, section 3.3): queries look at a sentence and take what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanwise.nn.feedforward import feed_forward
+from spanwise.nn.packing import Packing
+
+Variant = Literal["multi-head", "dot-product", "general", "additive"]
+CELLS = 2**24  # numbers of one block of additive attention, which has a vector for every query and key
+
+
+def span_attention(words: Tensor, scores: Tensor, spans: Tensor) -> Tensor:
+    """Each span's words, weighed by the softmax of their scores within the span.
+
+    Only the scores are laid out per span; the words are summed by one matrix product per example, so that no block
+    of [spans, words, dim] is built and no score is too far from another.
+    words [B, T, d]; scores [B, T]; spans [N, 3], grouped by example -> [N, d]
+    """
+    if not len(spans):
+        return words.new_zeros(0, words.shape[-1])
+    size, length, _ = words.shape
+    example, start, end = spans.unbind(-1)
+    offset = torch.arange(int((end - start).max()), device=spans.device)
+    position = start.unsqueeze(1) + offset  # [N, W]
+    inside = position < end.unsqueeze(1)
+    position = position.clamp(max=length - 1)
+    weights = scores[example.unsqueeze(1), position].masked_fill(~inside, -torch.inf).softmax(-1)
+    packing = Packing.of(example, size)
+    spread = weights.new_zeros(size, packing.slots, length)
+    cells = (example.unsqueeze(1).expand_as(position), packing.slot.unsqueeze(1).expand_as(position), position)
+    spread = spread.index_put(cells, weights, accumulate=True)  # beyond a span's end: zeros on the last word
+    return packing.pack(spread @ words)
+
+
+def attend(scores: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """Σ softmax(scores)·values over what the mask lets through, zeros where that is nothing.
+
+    scores, mask [B, Q, K]; values [B, K, d] -> [B, Q, d]
+    """
+    seen = mask.any(-1, keepdim=True)
+    weights = scores.masked_fill(~mask & seen, -torch.inf).softmax(-1)
+    return (weights @ values) * seen
+
+
+class ContextualAttention(nn.Module):
+    """Attention(Q, K, K): one vector per query, made of the keys that its variant's score function prefers."""
+
+    def __init__(self, variant: Variant, query: int, key: int, *, heads: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.variant = variant
+        self.heads = heads
+        if variant in ("multi-head", "dot-product"):  # both brought to one size by FFNNs of two layers
+            self.query = feed_forward(query, key, key, layers=2, dropout=dropout)
+            self.key = feed_forward(key, key, key, layers=2, dropout=dropout)
+        if variant == "multi-head":
+            if key % heads:
+                raise ValueError(f"{heads} heads do not divide the encoder's {key} units")
+            self.value, self.output = nn.Linear(key, key), nn.Linear(key, key)
+        elif variant == "dot-product":
+            self.weigh = nn.Linear(key, 1, bias=False)
+        elif variant == "general":
+            self.bilinear = nn.Linear(query, key, bias=False)
+        else:
+            self.from_query, self.from_key = nn.Linear(query, hidden), nn.Linear(key, hidden, bias=False)
+            self.weigh = nn.Linear(hidden, 1, bias=False)
+
+    def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        """query [B, Q, dq]; keys [B, K, d]; mask [B, 1 or Q, K], true where a key may be seen -> [B, Q, d]"""
+        if self.variant == "multi-head":
+            return self._multi_head(query, keys, mask)
+        score: Callable[[Tensor, Tensor], Tensor] = {
+            "dot-product": self._dot_product,
+            "general": self._general,
+            "additive": self._additive,
+        }[self.variant]
+        return attend(score(query, keys), keys, mask)
+
+    def _multi_head(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        """softmax(Q·Kᵀ / √dₖ)·V in each head (Vaswani et al. 2017)"""
+        q, k, v = (self._split(x) for x in (self.query(query), self.key(keys), self.value(keys)))
+        seen = mask.any(-1, keepdim=True)
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=(mask | ~seen).unsqueeze(1))  # [B, h, Q, dk]
+        merged: Tensor = self.output(found.transpose(1, 2).flatten(2))
+        return merged * seen
+
+    def _split(self, vectors: Tensor) -> Tensor:
+        """[B, L, d] -> [B, h, L, d / h]"""
+        split: Tensor = vectors.unflatten(-1, (self.heads, -1))
+        return split.transpose(1, 2)
+
+    def _dot_product(self, query: Tensor, keys: Tensor) -> Tensor:
+        """w·(Q ⊙ K), the weights taken to the queries' side"""
+        scores: Tensor = (self.query(query) * self.weigh.weight[0]) @ self.key(keys).transpose(1, 2)
+        return scores
+
+    def _general(self, query: Tensor, keys: Tensor) -> Tensor:
+        """Q·W·K"""
+        scores: Tensor = self.bilinear(query) @ keys.transpose(1, 2)
+        return scores
+
+    def _additive(self, query: Tensor, keys: Tensor) -> Tensor:
+        """v·tanh(W₁·Q + W₂·K), for a block of queries at a time"""
+        q, k = self.from_query(query), self.from_key(keys).unsqueeze(1)  # [B, Q, a], [B, 1, K, a]
+        at_once = max(1, CELLS // max(k.numel(), 1))
+        blocks = [self.weigh(torch.tanh(part.unsqueeze(2) + k)).squeeze(-1) for part in q.split(at_once, dim=1)]
+        return torch.cat(blocks, dim=1)
