@@ -16,7 +16,7 @@ def demo(
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Train on a small corpus of invented news, score, and mark spans and relations in an unseen text. Needs no network.
+    """Train on a small corpus of invented news, score, then mark spans and relations in an unseen text.
 
     Example: spanwise demo --out demo
     """

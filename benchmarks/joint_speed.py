@@ -1,0 +1,107 @@
+"""What a joint model costs beside the same encoder with a tagging head: one training epoch, and inference over test.
+
+    python benchmarks/joint_speed.py --corpus conll04 --models spert --epochs 3 --repeats 5
+
+Both models train on the same batches, step by step in turn, in one process; what is told is the ratio of their times
+with its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learnt nothing finds entities
+everywhere and would be timed on pairs that no user sees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from spanwise import corpora, runtime
+from spanwise.batching import training_batches
+from spanwise.inference.extractor import Extractor
+from spanwise.pipeline import Pipeline
+from spanwise.recipe import Recipe, find_recipe
+from spanwise.text.examples import Example
+from spanwise.training.optimization import optimizer_for
+from spanwise.training.preparation import prepare
+from spanwise.training.trainer import Objective
+
+BASELINE = "seq-ner"
+
+
+class Learner:
+    """A model that takes training steps on given batches."""
+
+    def __init__(self, name: str, corpus: str) -> None:
+        settings = [f"data.corpus={corpus}", "train.batch_size=8"]
+        self.recipe = Recipe.load(find_recipe(name), settings)
+        runtime.seed_step(self.recipe.train.seed)
+        prepared = prepare(self.recipe)
+        self.pipeline: Pipeline = prepared.pipeline()
+        self.objective = Objective(self.pipeline.model)
+        self.optimizer = optimizer_for(self.pipeline.model, self.recipe.train)
+        train = prepared.corpus.splits["train"]
+        self.examples: list[Example] = [e for group in self.pipeline.builder.build(train, gold=True) for e in group]
+
+    def step(self, batch: list[int], index: int) -> None:
+        rng = runtime.seed_step(self.recipe.train.seed, index)
+        tensors = self.pipeline.collate([self.examples[i] for i in batch], rng=rng)
+        self.objective.train()
+        self.objective(tensors).total.backward()
+        torch.nn.utils.clip_grad_norm_(self.objective.parameters(), self.recipe.train.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def seconds(task: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    task()
+    return time.perf_counter() - began
+
+
+def epoch(learners: list[Learner], number: int) -> list[float]:
+    """The time of each learner's epoch, their steps taken in turn."""
+    first = learners[0]
+    batches = training_batches(first.examples, first.recipe.train.batch_size, np.random.default_rng(number))
+    times = [0.0] * len(learners)
+    for index, batch in enumerate(batches):
+        for place, learner in enumerate(learners):
+            times[place] += seconds(lambda learner=learner, b=batch, i=index: learner.step(b, i))
+    return times
+
+
+def ratios(times: list[list[float]]) -> dict[str, object]:
+    """Of the second column to the first."""
+    found = [other / base for base, other in times]
+    return {
+        "ratio": round(statistics.median(found), 3),
+        "lowest": round(min(found), 3),
+        "highest": round(max(found), 3),
+        "seconds": [round(statistics.median(column), 2) for column in zip(*times, strict=True)],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", default="conll04")
+    parser.add_argument("--models", nargs="+", default=["spert"])
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    result: dict[str, object] = {"corpus": options.corpus, "threads": runtime.set_threads()}
+    test = [document.with_annotations() for document in corpora.load(options.corpus).split("test")]
+    for name in options.models:
+        learners = [Learner(BASELINE, options.corpus), Learner(name, options.corpus)]
+        trained = [epoch(learners, number) for number in range(options.epochs)]
+        extractors = [Extractor(learner.pipeline) for learner in learners]
+        for extractor in extractors:
+            extractor(test)
+        read = [[seconds(lambda e=e: e(test)) for e in extractors] for _ in range(options.repeats)]
+        result[name] = {"training epoch": ratios(trained), "inference": ratios(read)}
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
