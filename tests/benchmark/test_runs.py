@@ -202,6 +202,39 @@ def test_the_recorded_scores_are_those_of_evaluating_the_model(suites: Any, easy
     assert len(found["documents"]["entities"]) == len(gold)
 
 
+def test_the_relations_of_a_joint_model_are_recorded_and_compared(
+    suites: Any, easy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo = corpora.load("demo")
+    few = {split: documents[:16] for split, documents in demo.splits.items()}
+    monkeypatch.setattr(corpora, "load", lambda _: replace(demo, splits=few))
+    joint = {"recipe": "spert", "set": quick_settings("tiny")}
+    columns = {"F1": "test.f1", "RE+": "relations.strict.micro.f1"}
+    suites(variants={"one": joint, "other": joint}, columns=columns, compare=[["one", "other"]], paper={})
+    results = benchmark.run_suite(benchmark.plan("tiny", "demo", 1), tmp_path / "out")
+    linked = sum(len(set(document.relations)) for document in few["test"])
+    assert results[0]["relations"]["strict"]["micro"]["gold"] == linked > 0
+    assert sum(gold for gold, *_ in results[0]["documents"]["strict"]) == linked
+    assert benchmark.summarize("tiny", "demo", results).rows[0].mean.keys() == columns.keys()
+    assert [(found.column, found.p) for found in benchmark.compare("tiny", results)] == [("F1", 1.0), ("RE+", 1.0)]
+
+
+def test_a_run_on_head_regions_is_scored_on_them(
+    suites: Any, easy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Document.from_words(["Ann", "Vale", "left"], [(0, 2, "Person"), (0, 1, "Person")])
+    headed = named.with_annotations([replace(named.entities[0], head=named.words[0]), named.entities[1]])
+    easy_corpus = corpora.load("easy")
+    monkeypatch.setattr(
+        corpora, "load", lambda _: replace(easy_corpus, splits={**easy_corpus.splits, "test": (headed,)})
+    )
+    found = [
+        benchmark.run_suite(benchmark.plan("tiny", "easy", 1, [f"data.heads={heads}"])[:1], tmp_path / "out")[0]
+        for heads in ("false", "true")
+    ]
+    assert [result["test"]["gold"] for result in found] == [2, 1]  # both have the same head
+
+
 def test_a_corpus_without_dev_gives_a_result_without_dev_score(
     suites: Any, easy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spanwise.document import Document
 from spanwise.metrics import document_counts, evaluate
-from spanwise.models.registry import find
 from spanwise.schema import Schema
-from spanwise.text.alignment import segmented
-
-if TYPE_CHECKING:
-    from spanwise.inference.extractor import Extractor
-
-
-def predictions(extractor: Extractor, documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:
-    """Gold and predicted documents, as `evaluate_model` scores them."""
-    gold = [segmented(document) for document in documents]
-    if not find(extractor.pipeline.blueprint.model.name).can.relations:
-        gold = [document.with_annotations(document.entities) for document in gold]
-    return gold, list(extractor.stream(gold))
 
 
 def scores(gold: Sequence[Document], predicted: Sequence[Document], schema: Schema) -> dict[str, Any]:
