@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def benchmark(
-    suite: Annotated[str, typer.Argument(help="The name of a suite, such as bl-ner.")],
+    suite: Annotated[str, typer.Argument(help="The name of a suite, such as bl-ner or joint.")],
     corpus: Annotated[str, typer.Option(help="The corpus to train and score on, or one fold of it, such as ade/0.")],
     folder: Annotated[Path, typer.Option("--out", help="Where results.jsonl grows; a stopped suite goes on there.")],
     seeds: Annotated[int, typer.Option(min=1, help="Runs per variant, with seeds 1 to N.")] = 1,
