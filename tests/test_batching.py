@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spanwise.batching import collate, prediction_batches, training_batches
 from spanwise.corpora import Corpus
 from spanwise.document import Document
-from spanwise.models.base import Candidates
+from spanwise.models.base import Candidates, Negatives
 from spanwise.pipeline import Pipeline
 from spanwise.text.examples import Example
 from spanwise.text.windows import Window
@@ -22,7 +22,12 @@ from spanwise.text.windows import Window
 PAD = 9
 
 
-def example(counts: list[int], gold: Sequence[tuple[int, int, int]] = (), flat: list[bool] | None = None) -> Example:
+def example(
+    counts: list[int],
+    gold: Sequence[tuple[int, int, int]] = (),
+    flat: list[bool] | None = None,
+    relations: Sequence[tuple[int, int, int]] = (),
+) -> Example:
     """An invented example: pieces 100, 101, … between special pieces 1 and 2."""
     return Example(
         Document(""),
@@ -32,6 +37,7 @@ def example(counts: list[int], gold: Sequence[tuple[int, int, int]] = (), flat: 
         np.arange(len(counts)) % 11,
         np.array(gold, np.int64).reshape(-1, 3),
         np.array([True] * len(gold) if flat is None else flat, np.bool_),
+        np.array(relations, np.int64).reshape(-1, 3),
     )
 
 
@@ -94,14 +100,14 @@ def test_gold_names_its_example() -> None:
 
 
 def test_at_work_all_spans_are_candidates_without_labels() -> None:
-    batch = collate([example([1] * 3, [(0, 1, 0)]), example([1])], PAD, 1, Candidates(2, 100))
+    batch = collate([example([1] * 3, [(0, 1, 0)]), example([1])], PAD, 1, Candidates(2, Negatives(100)))
     assert batch.spans.tolist() == [[0, 0, 1], [0, 0, 2], [0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 0, 1]]
     assert batch.span_labels.tolist() == [0] * 6
 
 
 def test_in_training_candidates_are_gold_and_sampled_spans() -> None:
     examples = [example([1] * 10, [(0, 1, 0), (0, 1, 2), (3, 9, 1)]), example([1, 1])]
-    batch = collate(examples, PAD, 1, Candidates(3, 5), np.random.default_rng(0))
+    batch = collate(examples, PAD, 1, Candidates(3, Negatives(5)), np.random.default_rng(0))
     rows = list(zip(map(tuple, batch.spans.tolist()), batch.span_labels.tolist(), strict=True))
     assert [row for row in rows if row[1]] == [((0, 0, 1), 1), ((0, 0, 1), 3)]  # two labels on one span; one too wide
     assert sum(span[0] == 0 and not label for span, label in rows) == 5
@@ -110,8 +116,8 @@ def test_in_training_candidates_are_gold_and_sampled_spans() -> None:
 
 def test_the_same_generator_gives_the_same_batch() -> None:
     examples = [example([1] * 20, [(0, 2, 0)])]
-    one, other = (collate(examples, PAD, 1, Candidates(6, 8), np.random.default_rng(5)) for _ in range(2))
-    third = collate(examples, PAD, 1, Candidates(6, 8), np.random.default_rng(6))
+    one, other = (collate(examples, PAD, 1, Candidates(6, Negatives(8)), np.random.default_rng(5)) for _ in range(2))
+    third = collate(examples, PAD, 1, Candidates(6, Negatives(8)), np.random.default_rng(6))
     assert torch.equal(one.spans, other.spans)
     assert not torch.equal(one.spans, third.spans)
 

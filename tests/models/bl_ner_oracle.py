@@ -88,10 +88,11 @@ def combine(tags: list[int]) -> list[Typed]:
 def chain_score(emissions: Matrix, chain: tuple[int, ...], crf: Any) -> float:
     """Eq. 9 summed over the chain. The paper's y_0 stands before the text: its row of A is `start`; `end` closes."""
     transitions, start, end = numbers(crf.transitions), numbers(crf.start), numbers(crf.end)
-    score = start[chain[0]] + emissions[0][chain[0]]
+    score: float = start[chain[0]] + emissions[0][chain[0]]
     for i in range(1, len(chain)):
         score += emissions[i][chain[i]] + transitions[chain[i - 1]][chain[i]]
-    return score + end[chain[-1]]
+    score += end[chain[-1]]
+    return score
 
 
 def chain_probabilities(emissions: Matrix, crf: Any) -> dict[tuple[int, ...], float]:
@@ -111,7 +112,7 @@ def represent(how: str, span: Span, e0: Vector, words: Matrix, widths: Any) -> V
     start, end = span
     head, tail = words[start], words[end - 1]
     pooled = [max(column) for column in zip(*words[start:end], strict=True)]
-    width = numbers(widths.weight)[end - start - 1]  # W_{j+1}: the first row is for a width of one
+    width: Vector = numbers(widths.weight)[end - start - 1]  # W_{j+1}: the first row is for a width of one
     if how == "boundary":
         return head + tail + width
     if how == "pooling":

@@ -16,12 +16,13 @@ from seqeval.metrics.sequence_labeling import get_entities
 
 from spanwise.corpora import Corpus
 from spanwise.document import Document
+from spanwise.models.base import Least
 from spanwise.models.seq_ner import bio_tags, combine_tags
 from spanwise.pipeline import Pipeline
 from spanwise.schema import EntityType, Schema
 from spanwise.text.alignment import word_spans
 
-CLOSE = {"atol": 1e-5, "rtol": 1e-5}
+CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +33,15 @@ def tagger(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
 @pytest.fixture(scope="module")
 def short_corpus() -> Corpus:
     """One label and at most five words, so that all chains of tags can be written down."""
-    sentences = (
+    sentences: tuple[tuple[str, list[tuple[int, int]]], ...] = (
         ("Mara met Bo Lind .", [(0, 1), (2, 4)]),
         ("Acme", [(0, 1)]),
         ("it rained", []),
         ("in old Kell", [(2, 3)]),
     )
-    documents = tuple(Document.from_words(text.split(), [(*s, "Name") for s in spans]) for text, spans in sentences)
+    documents = tuple(
+        Document.from_words(text.split(), [(*span, "Name") for span in spans]) for text, spans in sentences
+    )
     return Corpus("short", {"train": documents}, Schema((EntityType("Name"),)))
 
 
@@ -46,13 +49,18 @@ def short_corpus() -> Corpus:
 def crf_tagger(make_pipeline: Callable[..., Pipeline], short_corpus: Corpus) -> Pipeline:
     pipeline = make_pipeline("seq-ner", short_corpus, encoder={"word_shapes": False}, tagging="crf")
     generator = torch.Generator().manual_seed(3)
-    for parameter in pipeline.model.crf.parameters():
+    crf: Any = pipeline.model.crf
+    for parameter in crf.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator)
     return pipeline
 
 
 def batch_of(pipeline: Pipeline, documents: tuple[Document, ...]) -> Any:
     return pipeline.collate([e for group in pipeline.builder.build(documents, gold=True) for e in group])
+
+
+def any_sure(types: int) -> Least:
+    return Least(torch.zeros(types), torch.zeros(0))
 
 
 def oracle_emissions(pipeline: Pipeline, document: Document) -> paper.Matrix:
@@ -64,7 +72,7 @@ def oracle_emissions(pipeline: Pipeline, document: Document) -> paper.Matrix:
 def gold_tags(pipeline: Pipeline, document: Document) -> list[int]:
     kinds = {name: kind for kind, name in enumerate(pipeline.schema.entity_names)}
     entities = zip(word_spans(document), document.entities, strict=True)
-    return paper.tags_of(len(document.words), [(*span, kinds[entity.label]) for span, entity in entities])
+    return paper.tags_of(len(document.words), [(*span, kinds[e.label]) for span, e in entities if span is not None])
 
 
 @torch.no_grad()
@@ -91,7 +99,7 @@ def test_softmax_loss_is_eq_7_over_the_words_of_the_batch(tagger: Pipeline, flat
 def test_softmax_decoding_combines_the_most_probable_tags(tagger: Pipeline, flat_corpus: Corpus) -> None:
     documents = flat_corpus.splits["train"]
     batch = batch_of(tagger, documents)
-    predictions = tagger.model.decode(tagger.model(batch), batch, torch.zeros(3))
+    predictions = tagger.model.decode(tagger.model(batch), batch, any_sure(3))
     assert sum(len(p.spans) for p in predictions) > 5
     for prediction, document in zip(predictions, documents, strict=True):
         probabilities = [paper.softmax(row) for row in oracle_emissions(tagger, document)]
@@ -120,7 +128,7 @@ def test_crf_decoding_is_the_best_chain_of_eq_11_scored_by_marginals(
 ) -> None:
     documents = short_corpus.splits["train"]
     batch = batch_of(crf_tagger, documents)
-    predictions = crf_tagger.model.decode(crf_tagger.model(batch), batch, torch.zeros(1))
+    predictions = crf_tagger.model.decode(crf_tagger.model(batch), batch, any_sure(1))
     assert any(p.spans for p in predictions)
     for prediction, document in zip(predictions, documents, strict=True):
         chances = paper.chain_probabilities(oracle_emissions(crf_tagger, document), crf_tagger.model.crf)
@@ -136,7 +144,8 @@ def test_a_word_shape_adds_its_vector_to_the_words(make_pipeline: Callable[..., 
     pipeline = make_pipeline("seq-ner")
     document = Document.from_words(["Mara", "met", "IBM", "3"])
     _, words = paper.encode(pipeline.model.encoder.transformer, pipeline.tokenizer, document.word_texts)
-    shapes = pipeline.model.encoder.shapes.weight[[1, 0, 2, 5]]  # title, lower, upper, number
+    table: Any = pipeline.model.encoder.shapes
+    shapes = table.weight[[1, 0, 2, 5]]  # title, lower, upper, number
     encoded = pipeline.model.encoder(batch_of(pipeline, (document,)))
     torch.testing.assert_close(encoded.words[0], torch.tensor(words) + shapes, **CLOSE)
 
@@ -149,7 +158,8 @@ def test_gold_tags_are_bio_tags_of_the_outermost_entities(tagger: Pipeline, nest
         outer = [
             (*span, kinds[entity.label])
             for span, entity in zip(word_spans(document), document.entities, strict=True)
-            if not any(o != entity and o.start <= entity.start and entity.end <= o.end for o in document.entities)
+            if span is not None
+            and not any(o != entity and o.start <= entity.start and entity.end <= o.end for o in document.entities)
         ]
         wanted = paper.tags_of(len(document.words), outer)
         assert row == wanted + [0] * (len(row) - len(wanted))
@@ -200,7 +210,7 @@ def test_padding_never_becomes_an_entity(tagger: Pipeline, flat_corpus: Corpus) 
     batch = batch_of(tagger, flat_corpus.splits["train"])
     scores = torch.zeros(*batch.word_mask.shape, 7)
     scores[..., 2] = 5.0  # I of the first type, everywhere
-    predictions = tagger.model.decode(scores, batch, torch.zeros(3))
+    predictions = tagger.model.decode(scores, batch, any_sure(3))
     lengths = batch.word_mask.sum(1).tolist()
     assert [p.spans[0][:3] for p in predictions] == [(0, length, 0) for length in lengths]
 

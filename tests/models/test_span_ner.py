@@ -13,13 +13,13 @@ from pydantic import ValidationError
 
 from spanwise.corpora import Corpus
 from spanwise.document import Document
-from spanwise.models.base import DataFacts
+from spanwise.models.base import DataFacts, Least
 from spanwise.models.span_ner import SpanNER, SpanNERConfig
 from spanwise.pipeline import Pipeline
 from spanwise.text.alignment import word_spans
 
 EPSILON = 4
-CLOSE = {"atol": 1e-5, "rtol": 1e-5}
+CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
 
 
 @pytest.fixture(scope="module", params=["boundary", "pooling", "hybrid"])
@@ -33,16 +33,21 @@ def batch_of(pipeline: Pipeline, documents: tuple[Document, ...], **options: Any
     return pipeline.collate(examples, **options)
 
 
+def at_least(*entities: float) -> Least:
+    return Least(torch.tensor(entities), torch.zeros(0))
+
+
 class Oracle:
     """Scores of any span of any document, by the paper."""
 
     def __init__(self, pipeline: Pipeline, documents: tuple[Document, ...]) -> None:
-        self.model, self.documents = pipeline.model, documents
+        self.model: Any = pipeline.model
+        self.documents = documents
         transformer = self.model.encoder.transformer
         self.encoded = [paper.encode(transformer, pipeline.tokenizer, d.word_texts) for d in documents]
 
     def scores(self, row: int, span: paper.Span) -> paper.Vector:
-        how, widths = self.model.config.representation, self.model.spans.widths
+        how, widths = self.model.config.representation, self.model.spans.widths.table
         vector = paper.represent(how, span, *self.encoded[row], widths)
         return paper.feed_forward(self.model.classify, vector)
 
@@ -70,6 +75,7 @@ def test_loss_is_eq_18_over_gold_spans_and_sampled_negatives(spanner: Pipeline, 
         (row, *span): 1 + names.index(entity.label)
         for row, document in enumerate(oracle.documents)
         for span, entity in zip(word_spans(document), document.entities, strict=True)
+        if span is not None
     }
     assert set(gold) <= set(drawn)
     for row in range(len(oracle.documents)):
@@ -96,7 +102,7 @@ def typed_spans(oracle: Oracle, row: int) -> list[tuple[int, int, int, float]]:
 def test_flat_decoding_keeps_the_most_probable_of_overlapping_spans(spanner: Pipeline, flat_corpus: Corpus) -> None:
     oracle = Oracle(spanner, flat_corpus.splits["train"])
     batch = batch_of(spanner, oracle.documents)
-    predictions = spanner.model.decode(spanner.model(batch), batch, torch.zeros(3))
+    predictions = spanner.model.decode(spanner.model(batch), batch, at_least(0.0, 0.0, 0.0))
     for row, prediction in enumerate(predictions):
         wanted = paper.heuristic(typed_spans(oracle, row))
         assert [span[:3] for span in prediction.spans] == [span[:3] for span in wanted]
@@ -109,7 +115,7 @@ def test_nested_decoding_keeps_all_typed_spans(make_pipeline: Callable[..., Pipe
     pipeline = make_pipeline("span-ner", nested_corpus, encoder={"word_shapes": False}, **options)
     oracle = Oracle(pipeline, nested_corpus.splits["train"])
     batch = batch_of(pipeline, oracle.documents)
-    predictions = pipeline.model.decode(pipeline.model(batch), batch, torch.zeros(3))
+    predictions = pipeline.model.decode(pipeline.model(batch), batch, at_least(0.0, 0.0, 0.0))
     for row, prediction in enumerate(predictions):
         assert [span[:3] for span in prediction.spans] == [span[:3] for span in typed_spans(oracle, row)]
 
@@ -118,8 +124,8 @@ def test_nested_decoding_keeps_all_typed_spans(make_pipeline: Callable[..., Pipe
 def test_a_threshold_drops_less_probable_spans_of_its_label(spanner: Pipeline, flat_corpus: Corpus) -> None:
     batch = batch_of(spanner, flat_corpus.splits["train"])
     scores = torch.randn(len(batch.spans), 4, generator=torch.Generator().manual_seed(0))
-    everything = spanner.model.decode(scores, batch, torch.zeros(3))
-    none_of_the_first = spanner.model.decode(scores, batch, torch.tensor([1.0, 0.0, 0.0]))
+    everything = spanner.model.decode(scores, batch, at_least(0.0, 0.0, 0.0))
+    none_of_the_first = spanner.model.decode(scores, batch, at_least(1.0, 0.0, 0.0))
     assert any(span.label == 0 for p in everything for span in p.spans)
     assert not any(span.label == 0 for p in none_of_the_first for span in p.spans)
     assert any(p.spans for p in none_of_the_first)

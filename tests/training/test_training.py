@@ -24,7 +24,7 @@ from spanwise.metrics import Score
 from spanwise.recipe import Recipe
 from spanwise.schema import Schema
 from spanwise.training.preparation import prepare
-from spanwise.training.reporting import Silent
+from spanwise.training.reporting import DevScore, Silent
 from spanwise.training.run import train
 from spanwise.training.trainer import Trainer
 
@@ -36,6 +36,7 @@ MODEL_FILES = {
     "tokenizer_config.json",
     "README.md",
 }
+PERFECT = Score.from_counts(correct=1, predicted=1, gold=1)
 RUN_FILES = MODEL_FILES | {"recipe.yaml", "environment.json", "metrics.jsonl", "run.json"}
 
 TrainEasy = Callable[..., Any]
@@ -97,7 +98,7 @@ def test_an_accumulated_gradient_is_the_mean_over_its_batches(
 ) -> None:
     options = {"batch_size": 4, "accumulate": 2, "epochs": 1, "clip": 1e9, "seed": 3}
     trainer = trainer_of(make_recipe("seq-ner", train=options), flat_corpus, tmp_path)
-    model = trainer.pipeline.model.train()
+    model: Any = trainer.pipeline.model.train()
     for index, batch in enumerate(trainer._batches(0)):
         rng = runtime.seed_step(3, 0, index, 0)
         tensors = trainer.pipeline.collate([trainer.examples[i] for i in batch], rng=rng)
@@ -124,7 +125,7 @@ def test_gradients_are_clipped_to_the_norm_of_the_recipe(
     norms: list[float] = []
 
     def measure(*_: Any) -> None:
-        gradients = [p.grad.norm() for p in trainer.pipeline.model.parameters()]
+        gradients = [p.grad.norm() for p in trainer.pipeline.model.parameters() if p.grad is not None]
         norms.append(float(torch.stack(gradients).norm()))
 
     trainer.optimizer.register_step_pre_hook(measure)
@@ -137,7 +138,7 @@ def test_training_stops_early_and_keeps_the_best_model(
     train_easy: TrainEasy, metrics: Metrics, memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = iter([0.5, 0.7, 0.6, 0.7, 0.9])
-    monkeypatch.setattr(Trainer, "_score_dev", lambda self: replace(Score.from_counts(1, 1, 1), f1=next(scores)))
+    monkeypatch.setattr(Trainer, "_score_dev", lambda self: DevScore(replace(PERFECT, f1=next(scores))))
     folder, states = tmp_path / "run", []
     listener = memory(at_epoch=lambda _: states.append(checkpointed(folder)))
     summary = train_easy(folder, "train.epochs=9", "train.patience=2", listener=listener)
@@ -237,7 +238,8 @@ def lossy_corpus(document: Document) -> Corpus:
 def told_of(recipe: Recipe, corpus: Corpus, folder: Path, memory: Any) -> list[str]:
     listener = memory()
     train(recipe, folder, listener, corpus)
-    return listener.told
+    told: list[str] = listener.told
+    return told
 
 
 def test_gold_across_words_is_told(make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path) -> None:
