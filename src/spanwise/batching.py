@@ -54,7 +54,7 @@ def collate(
     real = counts > 0
     gold = _packed([e.gold for e in examples])
     spans, labels = _candidates(examples, candidates, rng)
-    pairs, pair_labels = _pairs(examples, spans, candidates if rng is not None else None, rng)
+    pairs, pair_labels = _pairs(examples, spans, candidates, rng)
     return Batch(
         pieces=torch.from_numpy(pieces),
         piece_mask=torch.from_numpy(_pad([np.ones_like(e.pieces) for e in examples], 0)),

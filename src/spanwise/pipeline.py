@@ -156,6 +156,7 @@ class Pipeline:
 
     def _linked(self, document: Document, examples: Sequence[Example], predictions: Sequence[Prediction]) -> Document:
         """A document whose entities were given, with the relations found between them."""
+        document = examples[0].document if examples else document
         label = {name: index for index, name in enumerate(self.schema.entity_names)}
         pairs = zip(word_spans(document), document.entities, strict=True)
         place = {(*span, label[entity.label]): index for index, (span, entity) in enumerate(pairs) if span is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -12,8 +13,10 @@ from spanwise import runtime
 from spanwise.corpora import Corpus
 from spanwise.errors import RecipeError
 from spanwise.files import remove_drafts, write_text
+from spanwise.models.registry import find
 from spanwise.pretrained import CARD
 from spanwise.recipe import Recipe
+from spanwise.schema import EntityType, RelationType
 from spanwise.training.checkpoint import Progress
 from spanwise.training.preparation import Prepared, prepare
 from spanwise.training.reporting import Listener, Listeners, Silent
@@ -86,15 +89,16 @@ def model_card(prepared: Prepared, summary: RunSummary) -> str:
     recipe, schema = prepared.recipe, prepared.corpus.schema
     bundle = f", bundled with {recipe.bundle.name} (α = {recipe.bundle.alpha})" if recipe.bundle else ""
     score = "no dev data" if summary.dev_f1 is None else f"{100 * summary.dev_f1:.2f} (epoch {summary.best_epoch})"
+    relations = find(recipe.model.name).can.relations and schema.relations
     rows: dict[str, Any] = {
         "model": f"{recipe.model.name}{bundle}",
         "encoder": Path(recipe.encoder.name).name,
         "training data": f"{prepared.corpus.name}, {len(prepared.corpus.splits['train'])} documents",
-        "dev micro F1, strict": score,
+        "dev micro F1, strict" + (", mean of entities and relations" if relations else ""): score,
         "seed": recipe.train.seed,
         "trained": f"{date.today()}, {summary.steps} steps",
     }
-    labels = "\n".join(f"- `{e.name}`{': ' + e.description if e.description else ''}" for e in schema.entities)
+    labels = _listed("Labels", schema.entities) + (_listed("Relations", schema.relations) if relations else "")
     table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
     return f"""---
 library_name: spanwise
@@ -113,6 +117,9 @@ print(extractor("A text of your own.").entities)
 |---|---|
 {table}
 
-## Labels
-{labels}
-"""
+{labels}"""
+
+
+def _listed(title: str, kinds: Sequence[EntityType | RelationType]) -> str:
+    lines = [f"- `{kind.name}`{': ' + kind.description if kind.description else ''}\n" for kind in kinds]
+    return f"## {title}\n{''.join(lines)}"
