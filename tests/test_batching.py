@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.batching import collate, prediction_batches, training_batches
+from spanwise.batching import given as given_spans
 from spanwise.corpora import Corpus
 from spanwise.document import Document
 from spanwise.models.base import Candidates, Negatives
+from spanwise.nn.batch import Batch
 from spanwise.pipeline import Pipeline
 from spanwise.text.examples import Example
 from spanwise.text.windows import Window
@@ -133,3 +135,74 @@ def test_predictions_come_back_in_order_whatever_the_budget(
     for one, document in zip(found, documents, strict=True):
         (alone,) = pipeline.predict([document])
         assert [(e.start, e.end, e.label) for e in one.entities] == [(e.start, e.end, e.label) for e in alone.entities]
+
+
+def drawn_pairs(batch: Batch) -> list[tuple[list[int], list[int], list[int]]]:
+    """Each pair of a batch: its head and its tail as example, start and end, and the types it holds."""
+    rows = zip(batch.pairs.tolist(), batch.pair_labels.tolist(), strict=True)
+    return [
+        (batch.spans[head].tolist(), batch.spans[tail].tolist(), [k for k, one in enumerate(held) if one])
+        for (head, tail), held in rows
+    ]
+
+
+LINKED = [
+    example([1] * 3),
+    example([1] * 9, [(0, 1, 0), (2, 8, 1), (3, 4, 2), (8, 9, 0)], relations=[(0, 1, 0), (3, 2, 1), (0, 2, 0)]),
+    example([1] * 2, [(0, 1, 1)]),
+    example([1] * 4, [(0, 1, 0), (2, 4, 1)], relations=[(1, 0, 1)]),
+]
+
+
+def test_pairs_join_gold_spans_of_their_own_example_and_an_entity_that_is_too_wide_leaves_none() -> None:
+    wanted = Candidates(3, Negatives(2), Negatives(100), 2)
+    batch = collate(LINKED, PAD, 1, wanted, np.random.default_rng(0))
+    a, b, c = [1, 0, 1], [1, 3, 4], [1, 8, 9]
+    second = [(a, b, [0]), (c, b, [1]), (a, c, []), (b, a, []), (b, c, []), (c, a, [])]
+    assert drawn_pairs(batch) == [*second, ([3, 2, 4], [3, 0, 1], [1]), ([3, 0, 1], [3, 2, 4], [])]
+    assert (batch.span_labels[batch.pairs] > 0).all()
+    assert batch.pair_labels.dtype == torch.float32
+
+
+@pytest.mark.parametrize(("negatives", "number"), [(Negatives(3), 3), (Negatives(1, per_gold=True), 2)])
+def test_pairs_without_a_relation_are_as_many_as_asked_for(negatives: Negatives, number: int) -> None:
+    """The second example has six pairs, and two of them hold a relation; the last has two and one."""
+    batch = collate(LINKED, PAD, 1, Candidates(3, Negatives(2), negatives, 2), np.random.default_rng(0))
+    empty = [head[0] for head, _, held in drawn_pairs(batch) if not held]
+    assert (empty.count(1), empty.count(3)) == (number, 1)
+
+
+@pytest.mark.parametrize(("gold", "most"), [(0, 30), (1, 30), (2, 60), (7, 210)])
+def test_thirtyfold_negatives_are_thirty_where_there_is_no_gold(gold: int, most: int) -> None:
+    assert Negatives(30, per_gold=True).most(gold) == most
+    assert Negatives(100).most(gold) == 100
+
+
+def test_thirtyfold_negatives_are_counted_in_each_sentence() -> None:
+    spans = [(2 * i, 2 * i + 1, 0) for i in range(9)]
+    examples = [example([1] * 60), example([1] * 60, spans[:2]), example([1] * 60, spans, relations=[(0, 1, 0)] * 2)]
+    thirty = Negatives(30, per_gold=True)
+    batch = collate(examples, PAD, 1, Candidates(8, thirty, thirty, 1), np.random.default_rng(0))
+    negative = batch.spans[batch.span_labels == 0, 0]
+    assert torch.bincount(negative).tolist() == [30, 60, 270]
+    empty = [head[0] for head, _, held in drawn_pairs(batch) if not held]
+    assert (empty.count(0), empty.count(1), empty.count(2)) == (0, 2, 30)  # all of two, thirty of 72
+
+
+def test_at_work_there_are_no_pairs() -> None:
+    batch = collate(LINKED, PAD, 1, Candidates(3, Negatives(2), Negatives(100), 2))
+    assert batch.pairs.shape == (0, 2)
+    assert batch.pair_labels.shape == (0, 2)
+
+
+def test_a_model_of_entities_gets_no_pairs() -> None:
+    for candidates in (None, Candidates(3, Negatives(2))):
+        batch = collate(LINKED, PAD, 1, candidates, np.random.default_rng(0))
+        assert batch.pairs.shape == (0, 2)
+
+
+def test_given_entities_are_the_only_candidates_however_wide() -> None:
+    batch = given_spans(LINKED, PAD, 1)
+    assert batch.spans.tolist() == [[1, 0, 1], [1, 2, 8], [1, 3, 4], [1, 8, 9], [2, 0, 1], [3, 0, 1], [3, 2, 4]]
+    assert batch.span_labels.tolist() == [1, 2, 3, 1, 2, 1, 2]
+    assert batch.size == 4

@@ -1,15 +1,16 @@
-"""Candidate spans: all up to a width, and negatives that are never gold, never twice, and drawn evenly."""
+"""Candidate spans and pairs: all up to a width, and negatives that are never gold, never twice, and drawn evenly."""
 
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.nn.candidates import Spans, all_spans, sample_negatives
+from spanwise.nn.candidates import Spans, all_spans, sample_negatives, sample_pairs
 
 
 def looped(length: int, max_width: int) -> list[tuple[int, int]]:
@@ -83,3 +84,71 @@ def test_successive_draws_differ() -> None:
     rng, none = np.random.default_rng(3), np.zeros((0, 2), np.int64)
     draws = {tuple(pairs(sample_negatives(20, 8, none, 10, rng))) for _ in range(5)}
     assert len(draws) == 5
+
+
+Pair = tuple[tuple[int, int], tuple[int, int]]
+TYPES = 2
+
+
+@st.composite
+def linked_sentences(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
+    """Gold spans, some of them on the same words, and relations between any two of them."""
+    spans = draw(st.lists(st.sampled_from(looped(5, 5)), max_size=6))
+    rows = st.integers(0, max(len(spans) - 1, 0))
+    links = draw(st.lists(st.tuples(rows, rows, st.integers(0, TYPES - 1)), max_size=5)) if spans else []
+    return spans, links
+
+
+def draw_pairs(
+    spans: list[tuple[int, int]], links: list[tuple[int, int, int]], most: Callable[[int], int], seed: int = 0
+) -> list[tuple[Pair, set[int]]]:
+    """The pairs that are drawn, by the words of their spans, with the types they hold."""
+    rows = np.array(spans, np.int64).reshape(-1, 2), np.array(links, np.int64).reshape(-1, 3)
+    drawn, held = sample_pairs(*rows, TYPES, most, np.random.default_rng(seed))
+    return [
+        ((spans[head], spans[tail]), set(np.flatnonzero(types).tolist()))
+        for (head, tail), types in zip(drawn.tolist(), held, strict=True)
+    ]
+
+
+@given(linked_sentences(), st.integers(0, 40), st.integers(0, 2**32))
+def test_pairs_are_those_that_hold_a_relation_and_as_many_others_as_wanted(
+    sentence: tuple[list[tuple[int, int]], list[tuple[int, int, int]]], most: int, seed: int
+) -> None:
+    spans, links = sentence
+    gold: dict[Pair, set[int]] = {}
+    for head, tail, kind in links:
+        if spans[head] != spans[tail]:
+            gold.setdefault((spans[head], spans[tail]), set()).add(kind)
+    asked: list[int] = []
+
+    def wanted(number: int) -> int:
+        asked.append(number)
+        return most
+
+    drawn = draw_pairs(spans, links, wanted, seed)
+    others = {(one, other) for one in spans for other in spans if one != other} - set(gold)
+    assert [(pair, held) for pair, held in drawn if held] == sorted(gold.items())
+    negatives = [pair for pair, held in drawn if not held]
+    assert len(negatives) == len(set(negatives)) == min(most, len(others))
+    assert set(negatives) <= others
+    assert asked in ([], [len(gold)])  # none are asked for where there is no span
+
+
+def test_two_labels_on_one_span_are_one_end_of_its_pairs() -> None:
+    spans = [(0, 1), (3, 4), (0, 1)]
+    drawn = draw_pairs(spans, [(0, 1, 0), (2, 1, 1)], lambda _: 10)
+    assert drawn == [(((0, 1), (3, 4)), {0, 1}), (((3, 4), (0, 1)), set())]
+
+
+def test_every_other_pair_is_drawn_about_equally_often() -> None:
+    spans, rng = [(i, i + 1) for i in range(5)], np.random.default_rng(0)
+    rows, links = np.array(spans), np.array([[0, 1, 0]])
+    counts: dict[tuple[int, int], int] = {}
+    rounds, most = 2000, 4
+    for _ in range(rounds):
+        for head, tail in sample_pairs(rows, links, TYPES, lambda _: most, rng)[0][1:].tolist():
+            counts[head, tail] = counts.get((head, tail), 0) + 1
+    expected = rounds * most / 19
+    assert len(counts) == 19
+    assert max(abs(count - expected) for count in counts.values()) < 5 * expected**0.5
