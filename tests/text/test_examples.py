@@ -1,4 +1,4 @@
-"""Examples: windows of words with their pieces, and every gold entity in one of them or told as lost."""
+"""Examples: windows of words with their pieces; every gold entity and relation in one of them or told as lost."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spanwise.document import Document, Entity
-from spanwise.schema import EntityType, Schema
+from spanwise.document import Document, Entity, Relation
+from spanwise.schema import EntityType, RelationType, Schema
 from spanwise.text.examples import Example, ExampleBuilder, LostGold
 from spanwise.text.pieces import WordPieces
 from spanwise.text.shapes import SHAPES
 
-SCHEMA = Schema((EntityType("Person"), EntityType("Place")))
+SCHEMA = Schema(
+    (EntityType("Person"), EntityType("Place")), (RelationType("lives in"), RelationType("knows", symmetric=True))
+)
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +158,81 @@ def test_no_border_of_a_training_window_cuts_an_entity(builder: ExampleBuilder) 
         start, end = example.window.start, example.window.end
         assert not [e for e in entities if e[0] < start < e[1] or e[0] < end < e[1]]
         assert len(example.gold) == sum(start <= first and last <= end for first, last, _ in entities)
+
+
+def test_relations_are_rows_of_gold_and_a_symmetric_one_goes_both_ways(builder: ExampleBuilder) -> None:
+    document = Document.from_words(
+        ["Mara", "of", "Kell", "met", "Bo"],
+        [(4, 5, "Person"), (2, 3, "Place"), (0, 1, "Person")],
+        [Relation(2, 1, "lives in"), Relation(0, 2, "knows")],
+    )
+    ((example,),) = examples(builder, document)
+    assert example.gold.tolist() == [[4, 5, 0], [2, 3, 1], [0, 1, 0]]
+    assert example.relations.tolist() == [[2, 1, 0], [0, 2, 1], [2, 0, 1]]
+    assert builder.lost == LostGold()
+
+
+def test_without_gold_there_are_no_relations(builder: ExampleBuilder) -> None:
+    document = Document.from_words(["Mara", "Bo"], [(0, 1, "Person"), (1, 2, "Person")], [Relation(0, 1, "knows")])
+    ((example,),) = examples(builder, document, gold=False)
+    assert example.relations.shape == (0, 3)
+    assert builder.lost == LostGold()
+
+
+def test_a_relation_of_an_entity_that_is_lost_is_lost_with_it_and_no_other(builder: ExampleBuilder) -> None:
+    entities = (Entity(0, 2, "Person"), Entity(9, 11, "Person"), Entity(0, 4, "Person"))
+    relations = (Relation(0, 1, "knows"), Relation(2, 1, "lives in"))
+    document = Document("Mara met Bo", entities=entities, relations=relations)
+    ((example,),) = examples(builder, document)
+    assert example.relations.tolist() == [[1, 0, 0]]
+    assert [relation for _, relation in builder.lost.relations] == [relations[0]]
+
+
+def test_a_relation_between_two_labels_of_one_span_is_told_as_lost(builder: ExampleBuilder) -> None:
+    relations = (Relation(0, 1, "lives in"), Relation(0, 0, "knows"))
+    document = Document.from_words(["Kell", "left"], [(0, 1, "Person"), (0, 1, "Place")], relations)
+    ((example,),) = examples(builder, document)
+    assert example.relations.shape == (0, 3)
+    assert [relation for _, relation in builder.lost.relations] == list(relations)
+
+
+def test_a_relation_across_more_than_a_window_is_told_as_lost(builder: ExampleBuilder) -> None:
+    relations = (Relation(0, 2, "knows"), Relation(0, 1, "lives in"))
+    document = Document.from_words(["met"] * 80, [(0, 1, "Person"), (3, 4, "Place"), (79, 80, "Person")], relations)
+    (group,) = examples(builder, document)
+    assert [(d, relation) for d, relation in builder.lost.relations] == [(document, relations[0])]
+    assert sum(len(example.relations) for example in group) == 1
+
+
+@st.composite
+def linked_documents(draw: st.DrawFn) -> Document:
+    document = draw(long_documents())
+    ends = st.integers(0, max(len(document.entities) - 1, 0))
+    drawn = draw(st.lists(st.tuples(ends, ends, st.sampled_from(["lives in", "knows"])), max_size=8))
+    relations = [Relation(*row) for row in drawn] if document.entities else []
+    return document.with_annotations(document.entities, relations)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(document=linked_documents())
+def test_every_relation_is_in_every_window_that_has_both_ends_or_told_as_lost(
+    pieces: WordPieces, document: Document
+) -> None:
+    builder = ExampleBuilder(pieces, SCHEMA, limit=34, overlap=8)
+    (group,) = examples(builder, document)
+    starts = {word.start: index for index, word in enumerate(document.words)}
+    ends = {word.end: index + 1 for index, word in enumerate(document.words)}
+    lost = [relation for _, relation in builder.lost.relations]
+    spans = [(starts[e.start], ends[e.end]) for e in document.entities]
+    wanted: list[set[tuple[tuple[int, int], tuple[int, int], int]]] = [set() for _ in group]
+    for relation in document.relations:
+        head, tail = spans[relation.head], spans[relation.tail]
+        both = (min(head[0], tail[0]), max(head[1], tail[1]))
+        holders = [i for i, e in enumerate(group) if e.window.start <= both[0] and both[1] <= e.window.end]
+        assert (relation in lost) == (head == tail or not holders)
+        for index in holders if head != tail else ():
+            label = SCHEMA.relation_names.index(relation.label)
+            wanted[index] |= {(head, tail, label), *([(tail, head, label)] if relation.label == "knows" else [])}
+    for example, links in zip(group, wanted, strict=True):
+        bounds = [(start + example.window.start, end + example.window.start) for start, end, _ in example.gold.tolist()]
+        assert {(bounds[head], bounds[tail], label) for head, tail, label in example.relations.tolist()} == links
