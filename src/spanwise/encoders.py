@@ -28,6 +28,7 @@ class EncoderConfig(BaseModel):
     pooling: Pooling = "max"
     word_shapes: bool = True
     freeze_embeddings: bool = False
+    window: Literal["text", "sentence"] = "text"  # what is read at once: all that fits, or one sentence
     max_pieces: int | None = Field(None, ge=64)  # of one window; None: what the encoder can read
     pieces_per_word: int = Field(16, ge=1, le=32)
     overlap: int = Field(64, ge=0)  # pieces that neighbouring windows share, at most a quarter of a window

@@ -79,7 +79,8 @@ class Pipeline:
         self.model = blueprint.build(word_encoder(transformer, blueprint.encoder), schema)
         limit, overlap = window_limits(transformer, tokenizer, blueprint.encoder)
         self.pieces = word_pieces(tokenizer, blueprint.encoder)
-        self.builder = ExampleBuilder(self.pieces, schema, limit=limit, overlap=overlap)
+        by_sentence = blueprint.encoder.window == "sentence"
+        self.builder = ExampleBuilder(self.pieces, schema, limit=limit, overlap=overlap, by_sentence=by_sentence)
         self._told_clipped = False
 
     def collate(self, examples: Sequence[Example], rng: np.random.Generator | None = None) -> Batch:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spanwise.text.windows import Window, cut_windows
+from spanwise.text.windows import Window, cut_windows, sentence_windows
 
 
 class Text(NamedTuple):
@@ -175,3 +175,15 @@ def test_without_overlap_windows_lie_side_by_side() -> None:
 def test_long_text_is_cut_in_linear_time_and_few_windows() -> None:
     windows = cut_windows([2] * 100_000, 510, 64, list(range(0, 100_000, 20)))
     assert len(windows) < 1.3 * 200_000 / (510 - 64)
+
+
+def test_a_window_per_sentence_and_several_for_one_that_is_too_long() -> None:
+    pieces = [1] * 4 + [2] * 10 + [1] * 3
+    windows = sentence_windows(pieces, limit=8, overlap=2, sentences=[0, 4, 14])
+    assert windows[0] == Window(0, 4, 0, 4)
+    assert windows[-1] == Window(14, 17, 14, 17)
+    middle = windows[1:-1]
+    assert len(middle) > 1 and (middle[0].start, middle[-1].end) == (4, 14)
+    assert all(sum(pieces[w.start : w.end]) <= 8 for w in windows)
+    for start in range(len(pieces)):
+        assert sum(window.owns(start, start + 1) for window in windows) == 1

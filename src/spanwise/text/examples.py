@@ -14,7 +14,7 @@ from spanwise.text.alignment import segmented, word_spans
 from spanwise.text.pieces import WordPieces
 from spanwise.text.sentences import sentence_starts
 from spanwise.text.shapes import word_shape
-from spanwise.text.windows import Window, cut_windows
+from spanwise.text.windows import Window, cut_windows, sentence_windows
 
 Integers = NDArray[np.int64]
 WordSpan = tuple[int, int]
@@ -50,10 +50,13 @@ class LostGold:
 class ExampleBuilder:
     """Cuts documents into examples of at most `limit` pieces, special tokens included."""
 
-    def __init__(self, pieces: WordPieces, schema: Schema, *, limit: int, overlap: int) -> None:
+    def __init__(
+        self, pieces: WordPieces, schema: Schema, *, limit: int, overlap: int, by_sentence: bool = False
+    ) -> None:
         self.pieces = pieces
         self.limit = limit - len(pieces.prefix) - len(pieces.suffix)
         self.overlap = overlap
+        self.by_sentence = by_sentence
         self.lost = LostGold()
         self._labels = {name: index for index, name in enumerate(schema.entity_names)}
         self._relations = {
@@ -70,10 +73,7 @@ class ExampleBuilder:
         texts = document.word_texts
         ids = self.pieces(texts)
         counts = [len(word) for word in ids]
-        if sum(counts) <= self.limit:
-            windows = [Window(0, len(ids), 0, len(ids))]
-        else:
-            windows = cut_windows(counts, self.limit, self.overlap, sentence_starts(document.text, document.words))
+        windows = self._windows(document, counts)
         gold, flat, relations = _NO_GOLD, _NO_FLAT, _NO_GOLD
         if with_gold:
             spans = word_spans(document)
@@ -95,6 +95,14 @@ class ExampleBuilder:
                 flat[inside],
                 np.stack((place[linked[:, 0]], place[linked[:, 1]], linked[:, 2]), axis=1) if len(linked) else _NO_GOLD,
             )
+
+    def _windows(self, document: Document, counts: list[int]) -> list[Window]:
+        if self.by_sentence:
+            starts = sentence_starts(document.text, document.words)
+            return sentence_windows(counts, self.limit, self.overlap, starts)
+        if sum(counts) <= self.limit:
+            return [Window(0, len(counts), 0, len(counts))]
+        return cut_windows(counts, self.limit, self.overlap, sentence_starts(document.text, document.words))
 
     def _gold(
         self, document: Document, spans: Sequence[WordSpan | None], windows: Sequence[Window]

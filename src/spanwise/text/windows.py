@@ -49,6 +49,15 @@ def cut_windows(pieces: Sequence[int], limit: int, overlap: int, sentences: Sequ
     return [Window(start, end, previous, following) for (start, end), previous, following in rows]
 
 
+def sentence_windows(pieces: Sequence[int], limit: int, overlap: int, sentences: Sequence[int]) -> list[Window]:
+    """A window for every sentence; a sentence of more than `limit` pieces has several that overlap."""
+    windows = []
+    for start, end in zip(sentences, [*sentences[1:], len(pieces)], strict=True):
+        for window in cut_windows(pieces[start:end], limit, overlap):
+            windows.append(Window(*(place + start for place in window)))
+    return windows
+
+
 def _end(before: Sequence[int], start: int, previous: int, limit: int, overlap: int, sentences: Sequence[int]) -> int:
     """As far as the words fit; then back to the start of a sentence, if half of the limit is used and a word is new."""
     furthest = max(bisect_right(before, before[start] + limit) - 1, start + 1)
