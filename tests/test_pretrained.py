@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from spanwise import formats, pretrained
 from spanwise.corpora import Corpus
 from spanwise.errors import ModelError
 from spanwise.pipeline import Pipeline
+from spanwise.schema import RelationType
 
 SOURCE = Path(spanwise.__file__).parent
 NEEDED = ("config.json", "schema.json", "model.safetensors", "tokenizer.json")
@@ -65,6 +67,44 @@ def test_a_model_predicts_the_same_after_save_and_load(
     assert loaded.predict(documents) == wanted
     assert loaded.schema == pipeline.schema
     assert not loaded.model.training
+
+
+KNOWS = RelationType("knows", symmetric=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("spert", {"relation_threshold": 0.55}),
+        ("span", {"attention": "additive", "relation_activation": "sigmoid", "relation_threshold": 0.0}),
+        ("stsn", {"relation_threshold": 0.45, "layers": 1, "nested": True}),
+    ],
+)
+def test_relations_are_the_same_after_save_and_load(
+    make_pipeline: Callable[..., Pipeline], nested_corpus: Corpus, tmp_path: Path, model: str, options: dict[str, Any]
+) -> None:
+    linked = replace(nested_corpus, schema=replace(nested_corpus.schema, relations=(KNOWS,)))
+    pipeline = make_pipeline(model, linked, **options)
+    pretrained.save(pipeline, tmp_path / "model")
+    loaded = pretrained.load(tmp_path / "model")
+    wanted = pipeline.predict(nested_corpus.splits["train"])
+    assert any(document.relations for document in wanted)
+    assert all(r.score >= options["relation_threshold"] for document in wanted for r in document.relations)
+    assert loaded.predict(nested_corpus.splits["train"]) == wanted
+    assert loaded.least(None, None).relations.tolist() == pytest.approx([options["relation_threshold"]])
+    assert loaded.schema == pipeline.schema
+
+
+def test_a_tag_set_that_was_derived_from_the_training_data_is_kept_with_the_model(
+    make_pipeline: Callable[..., Pipeline], nested_corpus: Corpus, tmp_path: Path
+) -> None:
+    pipeline: Any = make_pipeline("stsn", nested_corpus, layers=1, nested=True)
+    doubles = {("I-Organization", "B-Place"), ("I-Person", "B-Place"), ("B-Organization", "B-Place")}
+    assert set(pipeline.model.config.double_tags) == doubles
+    pretrained.save(pipeline, tmp_path)
+    loaded: Any = pretrained.load(tmp_path)
+    assert loaded.model.config == pipeline.model.config
+    assert torch.equal(loaded.model.tag_table, pipeline.model.tag_table)
 
 
 def test_a_loaded_model_needs_its_encoder_no_more(trained: Path) -> None:

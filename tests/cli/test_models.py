@@ -20,6 +20,9 @@ def test_json_is_one_object_with_every_model(command: Command) -> None:
     assert found["models"]["span-ner"]["can"]["nested"] is True
     assert found["models"]["seq-ner"]["can"]["nested"] is False
     assert found["models"]["seq-ner"]["options"]["tagging"] == "softmax"
+    joint = {name for name, model in found["models"].items() if model["can"]["relations"]}
+    assert joint >= {"span", "spert", "stsn"}
+    assert not joint & {"seq-ner", "span-ner"}
     for name, model in found["models"].items():
         assert set(model) == {"summary", "can", "options"}
         assert set(model["options"]) == set(find(name).Config.model_fields)

@@ -16,8 +16,8 @@ from safetensors.torch import load_file
 
 from spanwise import formats, runtime
 from spanwise.corpora import Corpus
-from spanwise.document import Document, Entity
-from spanwise.errors import RecipeError
+from spanwise.document import Document, Entity, Relation
+from spanwise.errors import CorpusError, RecipeError
 from spanwise.inference.evaluation import evaluate_model
 from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Score
@@ -167,6 +167,52 @@ def test_without_dev_data_the_last_model_is_kept(
     assert "no dev data" in (folder / "README.md").read_text()
 
 
+def test_training_on_dev_as_well_keeps_the_last_model(
+    train_easy: TrainEasy, metrics: Metrics, memory: Any, tmp_path: Path
+) -> None:
+    folder, states = tmp_path / "run", []
+    listener = memory(at_epoch=lambda _: states.append(checkpointed(folder)))
+    summary = train_easy(folder, "data.train_on=[train, dev]", "train.patience=1", listener=listener)
+    assert (summary.dev_f1, summary.best_epoch, summary.steps) == (None, 3, 3 * (64 + 24) // 4)
+    assert [line["dev"] for line in metrics(folder)] == [None, None, None]
+    kept = load_file(folder / "model.safetensors")
+    assert [same_tensors(kept, state) for state in states] == [False, False, True]
+    assert "88 documents" in (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("train_on", "trained", "left"),
+    [
+        (["train"], "a b", {"dev", "test"}),
+        (["train", "dev"], "a b c", {"test"}),
+        (["dev", "train", "test"], "c a b d", set()),
+        pytest.param(["dev"], "c", {"test"}, marks=pytest.mark.xfail(strict=True, reason="train is kept as it was")),
+    ],
+    ids=str,
+)
+def test_the_splits_to_train_on_are_joined_and_scored_on_no_more(
+    make_recipe: Callable[..., Recipe], train_on: list[str], trained: str, left: set[str]
+) -> None:
+    splits = {
+        split: tuple(Document("Bo left .", entities=(Entity(0, 2, "Person"),), id=id) for id in ids.split())
+        for split, ids in {"train": "a b", "dev": "c", "test": "d"}.items()
+    }
+    corpus = Corpus("own", splits, Schema.from_documents(splits["train"]))
+    joined = prepare(make_recipe("seq-ner", data={"corpus": "demo", "train_on": train_on}), corpus).corpus
+    assert [document.id for document in joined.splits["train"]] == trained.split()
+    assert set(joined.splits) - {"train"} == left
+
+
+def test_a_split_to_train_on_that_is_not_there_is_refused(
+    make_recipe: Callable[..., Recipe], flat_corpus: Corpus, tmp_path: Path
+) -> None:
+    data = {"corpus": "demo", "train_on": ["train", "gold"]}
+    recipe = make_recipe("seq-ner", encoder={"name": "./no/such/encoder"}, data=data)
+    with pytest.raises(CorpusError, match=r"corpus 'flat' has no split 'gold'; it has \['dev', 'train'\]"):
+        train(recipe, tmp_path / "run", corpus=flat_corpus)
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_folder_holds_the_best_model_by_dev_f1(trained: Path, easy_files: Path, metrics: Metrics) -> None:
     lines = metrics(trained)
     summary = json.loads((trained / "run.json").read_text())
@@ -255,6 +301,28 @@ def test_gold_that_fits_into_no_window_is_told(make_recipe: Callable[..., Recipe
     corpus = lossy_corpus(Document(text, entities=(Entity(0, len(text), "Person"),), id="long"))
     told = told_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
     assert any(sentence.startswith("1 training entities fit into no window") for sentence in told)
+
+
+def test_relations_that_cannot_be_learnt_are_told_where_the_model_learns_relations(
+    make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path
+) -> None:
+    entities = (Entity(0, 2, "Person"), Entity(12, 17, "Person"))
+    corpus = lossy_corpus(Document("Unbreakable glass", entities=entities, relations=(Relation(0, 1, "of"),), id="odd"))
+    sentence = "1 training relations join entities that cannot be learnt, share no window or lie on one span"
+    for model in ("spert", "span-ner"):
+        told = told_of(make_recipe(model, train={"epochs": 1}), corpus, tmp_path / model, memory)
+        assert any(line.startswith(sentence) for line in told) == (model == "spert")
+        assert not [line for line in told if line.startswith(sentence) and "'of' in document 'odd'" not in line]
+
+
+def test_words_in_three_entities_are_told_where_tags_hold_two(
+    make_recipe: Callable[..., Recipe], nested_corpus: Corpus
+) -> None:
+    document = Document.from_words(["The", "Bank", "of", "Kell"], [(0, 4, "Person"), (1, 4, "Place"), (3, 4, "Place")])
+    corpus = replace(nested_corpus, splits={"train": (document, *nested_corpus.splits["train"])})
+    told = {model: prepare(make_recipe(model, nested=True), corpus).told for model in ("stsn", "spert")}
+    assert told["stsn"] == ("1 words lie in three or more entities; the tagger sees the two that come first.",)
+    assert told["spert"] == ()
 
 
 def test_gold_wider_than_the_model_can_see_is_told(
