@@ -179,11 +179,12 @@ def crowded() -> Any:
         entity = (spans[:, 1] % 5 == 0) & (spans[:, 2] == spans[:, 1] + 1)
         return torch.stack((~entity, entity, torch.zeros_like(entity), torch.zeros_like(entity)), dim=1) * 9.0
 
-    def score_pairs(seen: Any, spans: Tensor, pairs: Tensor) -> Tensor:
+    def score_pairs(seen: Any, pairs: Tensor) -> Tensor:
         model.asked.append(len(pairs))
         return torch.full((len(pairs), 2), 9.0)
 
     model.score_spans, model.score_pairs = score_spans, score_pairs
+    model.see_pairs = lambda seen, spans: None
     return model
 
 

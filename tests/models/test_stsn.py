@@ -13,6 +13,7 @@ from joint_cases import SCHEMA, SENTENCES
 from pydantic import ValidationError
 
 from spanwise.document import Document
+from spanwise.errors import RecipeError
 from spanwise.models.base import DataFacts
 from spanwise.models.stsn import STSN, STSNConfig
 from spanwise.pipeline import data_facts
@@ -129,5 +130,5 @@ def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
 
 
 def test_heads_that_do_not_divide_the_encoder_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 heads do not divide the encoder's 8 units"):
-        cases.build(STSN, layers=1, heads=3)
+    with pytest.raises(RecipeError, match="3 heads do not divide the encoder's 8 units"):
+        cases.build(STSN, layers=1, heads=3, double_tags=())

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from spanwise.errors import RecipeError
 from spanwise.nn import attention
 from spanwise.nn.attention import ContextualAttention, Variant, span_attention
 
@@ -117,5 +118,5 @@ def test_no_queries_give_no_vectors(variant: Any) -> None:
 
 
 def test_heads_that_do_not_divide_the_encoder_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 heads do not divide the encoder's 4 units"):
+    with pytest.raises(RecipeError, match="3 heads do not divide the encoder's 4 units"):
         ContextualAttention("multi-head", 6, 4, heads=3, hidden=5, dropout=0.0)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.nn.pairs import between, context_max
+from spanwise.nn.pooling import Maxima
 
 bounds = st.tuples(st.integers(0, 8), st.integers(1, 9)).filter(lambda span: span[0] < span[1])
 pairs = st.lists(st.tuples(st.integers(0, 1), bounds, bounds), min_size=1, max_size=10)
@@ -20,7 +21,9 @@ def test_context_is_the_maximum_over_the_words_between_or_zeros(
     head = torch.tensor([(row, *head) for row, head, _ in pairs])
     tail = torch.tensor([(row, *tail) for row, _, tail in pairs])
     first, last = between(head, tail)
-    for number, (vector, (row, one, other)) in enumerate(zip(context_max(words, head, tail), pairs, strict=True)):
+    for number, (vector, (row, one, other)) in enumerate(
+        zip(context_max(Maxima(words, words.shape[1]), head, tail), pairs, strict=True)
+    ):
         inner = [w for w in range(9) if (one[1] <= w < other[0]) or (other[1] <= w < one[0])]
         assert list(range(int(first[number]), int(last[number]) + 1)) == inner
         wanted = words[row, inner].amax(0) if inner else torch.zeros(3)
@@ -29,4 +32,4 @@ def test_context_is_the_maximum_over_the_words_between_or_zeros(
 
 def test_no_pairs_have_no_context() -> None:
     none = torch.zeros(0, 3, dtype=torch.long)
-    assert context_max(torch.randn(2, 5, 3), none, none).shape == (0, 3)
+    assert context_max(Maxima(torch.randn(2, 5, 3), 5), none, none).shape == (0, 3)

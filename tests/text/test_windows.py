@@ -183,7 +183,8 @@ def test_a_window_per_sentence_and_several_for_one_that_is_too_long() -> None:
     assert windows[0] == Window(0, 4, 0, 4)
     assert windows[-1] == Window(14, 17, 14, 17)
     middle = windows[1:-1]
-    assert len(middle) > 1 and (middle[0].start, middle[-1].end) == (4, 14)
+    assert len(middle) > 1
+    assert (middle[0].start, middle[-1].end) == (4, 14)
     assert all(sum(pieces[w.start : w.end]) <= 8 for w in windows)
     for start in range(len(pieces)):
         assert sum(window.owns(start, start + 1) for window in windows) == 1

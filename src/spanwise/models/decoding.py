@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from spanwise.models.base import Prediction, ScoredRelation, ScoredSpan, without_overlaps
 from spanwise.schema import Schema
@@ -51,30 +51,35 @@ def _listed(found: Found) -> Iterator[tuple[int, ScoredSpan]]:
         yield example, ScoredSpan(start, end, label, score)
 
 
-class PairFilter:
+class PairFilter(nn.Module):
     """Which types a pair of entities may hold: those whose arguments the schema allows.
 
     A symmetric relation is read once, from the pair in the order of the text.
     """
 
+    symmetric: Tensor  # [R]
+    allowed: Tensor  # [E, E, R]
+
     def __init__(self, schema: Schema) -> None:
+        super().__init__()
         names = schema.entity_names
-        self.symmetric = torch.tensor([r.symmetric for r in schema.relations], dtype=torch.bool)  # [R]
+        symmetric = torch.tensor([r.symmetric for r in schema.relations], dtype=torch.bool)
         heads = torch.tensor([[n in (r.head_types or names) for n in names] for r in schema.relations])
         tails = torch.tensor([[n in (r.tail_types or names) for n in names] for r in schema.relations])
         shape = (len(schema.relations), len(names))
         heads, tails = heads.view(shape).bool(), tails.view(shape).bool()
         either = heads.unsqueeze(2) & tails.unsqueeze(1)  # [R, E, E]
-        swapped = either.transpose(1, 2) & self.symmetric.view(-1, 1, 1)
-        self.allowed = (either | swapped).permute(1, 2, 0)  # [E, E, R]
+        swapped = either.transpose(1, 2) & symmetric.view(-1, 1, 1)
+        self.register_buffer("symmetric", symmetric, persistent=False)
+        self.register_buffer("allowed", (either | swapped).permute(1, 2, 0), persistent=False)
 
-    def __call__(self, found: Found, pairs: Tensor) -> Tensor:
+    def forward(self, found: Found, pairs: Tensor) -> Tensor:
         """-> [M, R]"""
         head, tail = pairs.unbind(-1)
-        allowed = self.allowed.to(pairs.device)[found.labels[head], found.labels[tail]]
+        allowed = self.allowed[found.labels[head], found.labels[tail]]
         start, end = found.spans[:, 1], found.spans[:, 2]
         in_order = (start[head] < start[tail]) | ((start[head] == start[tail]) & (end[head] < end[tail]))
-        return allowed & (in_order.unsqueeze(-1) | ~self.symmetric.to(pairs.device))
+        return allowed & (in_order.unsqueeze(-1) | ~self.symmetric)
 
 
 def pairs_of(found: Found, allowed: PairFilter, at_once: int = PAIRS_AT_ONCE) -> Iterator[tuple[Tensor, Tensor]]:

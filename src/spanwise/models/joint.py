@@ -18,10 +18,13 @@ from spanwise.models.base import Candidates, Least, Loss, Negatives, Prediction,
 from spanwise.models.decoding import Found, Linked, PairFilter, entities_of, gathered, pairs_of, relations_of
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
+from spanwise.nn.pooling import Maxima
 from spanwise.schema import Schema
 
 
 class JointConfig(SpanConfig):
+    """Options that the joint models share."""
+
     max_width: PositiveInt | Literal["auto"] = 10
     negative_spans: int = Field(100, gt=0)
     negative_pairs: int = Field(100, gt=0)
@@ -42,8 +45,17 @@ class JointScores(NamedTuple):
     seen: Any  # what the model sees of the words: pairs of found entities are scored from it
 
 
+class Ends(NamedTuple):
+    """K entities as heads and as tails of relations, and the words between them."""
+
+    spans: Tensor  # [K, 3]
+    heads: Tensor  # [K, R]
+    tails: Tensor  # [K, R]
+    words: Maxima
+
+
 class JointModel(SpanModel):
-    """Spans, then pairs. Subclasses give `see`, `score_spans` and `score_pairs`."""
+    """Spans, then pairs. Subclasses give `see`, `score_spans`, `see_pairs` and `score_pairs`."""
 
     config: Any
 
@@ -65,27 +77,40 @@ class JointModel(SpanModel):
         """spans [N, 3] -> [N, 1 + E]"""
 
     @abstractmethod
-    def score_pairs(self, seen: Any, spans: Tensor, pairs: Tensor) -> Tensor:
-        """spans [K, 3]; pairs [M, 2], rows of them grouped by example -> [M, R], or [M, 1 + R] with None first"""
+    def see_pairs(self, seen: Any, spans: Tensor) -> Any:
+        """What pairs of these spans [K, 3] are scored from, however many there are."""
+
+    @abstractmethod
+    def score_pairs(self, seen: Any, pairs: Tensor) -> Tensor:
+        """From what `see_pairs` gave; pairs [M, 2] are rows of its spans, grouped by example.
+
+        -> [M, R], or [M, 1 + R] with None first
+        """
 
     def score(self, encoded: Encoded, batch: Batch) -> JointScores:
         seen = self.see(encoded, batch)
+        spans = self.score_spans(seen, batch.spans)
+        if not len(batch.pairs):
+            return JointScores(spans, spans.new_zeros(0, batch.pair_labels.shape[1]), seen)
         rows, pairs = batch.pairs.unique(return_inverse=True)
-        return JointScores(
-            self.score_spans(seen, batch.spans), self.score_pairs(seen, batch.spans[rows], pairs.view(-1, 2)), seen
-        )
+        return JointScores(spans, self.score_pairs(self.see_pairs(seen, batch.spans[rows]), pairs.view(-1, 2)), seen)
 
     def loss(self, scores: JointScores, batch: Batch) -> Loss:
+        terms = self.terms(scores, batch)
+        return Loss(terms["spans"] + terms["pairs"], terms)
+
+    def terms(self, scores: JointScores, batch: Batch) -> dict[str, Tensor]:
+        """The losses of spans and pairs; that of pairs is 0 where there are none."""
         spans = F.cross_entropy(scores.spans, batch.span_labels)
-        pairs = self.pair_loss(scores.pairs, batch.pair_labels)
-        return Loss(spans + pairs, {"spans": spans, "pairs": pairs})
+        pairs = self.pair_loss(scores.pairs, batch.pair_labels) if len(batch.pairs) else spans.new_zeros(())
+        return {"spans": spans, "pairs": pairs}
 
     def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """Binary cross entropy, averaged over types, then pairs; 0 without pairs."""
-        return F.binary_cross_entropy_with_logits(scores, labels, reduction="sum") / max(labels.numel(), 1)
+        """Binary cross entropy, averaged over types, then pairs."""
+        return F.binary_cross_entropy_with_logits(scores, labels)
 
-    def pair_probabilities(self, scores: Tensor) -> Tensor:
-        """Of each type on its own. -> [M, R]"""
+    def pair_probabilities(self, scores: Tensor, allowed: Tensor) -> Tensor:
+        """Of each type on its own, whatever else is `allowed` [M, R]. -> [M, R]"""
         return scores.sigmoid()
 
     def decode(self, scores: JointScores, batch: Batch, least: Least) -> list[Prediction]:
@@ -99,8 +124,11 @@ class JointModel(SpanModel):
 
     def _link(self, seen: Any, found: Found, least: Tensor) -> Linked | None:
         """The relations between found entities, a bounded number of pairs at a time."""
-        linked = [
-            relations_of(self.pair_probabilities(self.score_pairs(seen, found.spans, pairs)), pairs, allowed, least)
-            for pairs, allowed in pairs_of(found, self.may_hold)
-        ]
+        if not len(least) or not len(found.spans):
+            return None
+        ready = self.see_pairs(seen, found.spans)
+        linked = []
+        for pairs, allowed in pairs_of(found, self.may_hold):
+            probability = self.pair_probabilities(self.score_pairs(ready, pairs), allowed)
+            linked.append(relations_of(probability, pairs, allowed, least))
         return Linked(*map(torch.cat, zip(*linked, strict=True))) if linked else None

@@ -23,6 +23,7 @@ from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.nn.feedforward import feed_forward
 from spanwise.nn.packing import Packing
 from spanwise.nn.pairs import between, context_max
+from spanwise.nn.pooling import Maxima
 from spanwise.nn.spans import WidthEmbedding, boundary, max_over
 from spanwise.schema import Schema
 
@@ -55,12 +56,19 @@ class SPANConfig(JointConfig):
 
 
 class Seen(NamedTuple):
-    """B_S with and without X_0, the vector of [CLS]; `words_seen` and `all_seen` are true where there is one."""
+    """B_S without and with X_0, the vector of [CLS]; the mask is true where the latter has one."""
 
     words: Tensor  # [B, T, d]
     sentence: Tensor  # [B, 1 + T, d]
-    words_seen: Tensor  # [B, T]
-    all_seen: Tensor  # [B, 1 + T]
+    mask: Tensor  # [B, 1 + T]
+
+
+class SeenPairs(NamedTuple):
+    """K entities, reduced to the encoder's width, in their sentences."""
+
+    spans: Tensor  # [K, 3]
+    reduced: Tensor  # [K, d]
+    seen: Seen
 
 
 class SPAN(JointModel):
@@ -78,8 +86,8 @@ class SPAN(JointModel):
         span_dim = (4 if config.span_specific else 2) * dim + config.width_dim  # of R_s
         pair_dim = 2 * dim + (2 if config.pair_context else 1) * config.context_dim  # of R_r
 
-        def ffnn(inner: int, outer: int, layers: int = 2) -> nn.Sequential:
-            return feed_forward(inner, dim, outer, layers=layers, dropout=dropout)
+        def ffnn(given: int, wanted: int, layers: int = 2) -> nn.Sequential:
+            return feed_forward(given, dim, wanted, layers=layers, dropout=dropout)
 
         def attention(query: int) -> ContextualAttention:
             sizes = {"heads": config.heads, "hidden": config.attention_dim}
@@ -99,7 +107,7 @@ class SPAN(JointModel):
 
     def see(self, encoded: Encoded, batch: Batch) -> Seen:
         sentence = torch.cat((encoded.sentence.unsqueeze(1), encoded.words), dim=1)
-        return Seen(encoded.words, sentence, batch.word_mask, F.pad(batch.word_mask, (1, 0), value=True))
+        return Seen(encoded.words, sentence, F.pad(batch.word_mask, (1, 0), value=True))
 
     def represent(self, seen: Seen, spans: Tensor) -> Tensor:
         """R_s = [T_s; F_s; H_s; W_j+1]   [N, 4d + w]"""
@@ -117,43 +125,45 @@ class SPAN(JointModel):
         """T_s = Attention(F_s, B_S, B_S)   [N, d]"""
         if self.span_context is None:
             return seen.sentence[spans[:, 0], 0]
-        packing = Packing.of(spans[:, 0], len(seen.words))
-        return packing.pack(self.span_context(packing.pad(query), seen.sentence, seen.all_seen.unsqueeze(1)))
+        packing = Packing.of(spans[:, 0])
+        keys, mask = seen.sentence[packing.source], seen.mask[packing.source].unsqueeze(1)
+        return packing.pack(self.span_context(packing.pad(query), keys, mask))
 
     def score_spans(self, seen: Seen, spans: Tensor) -> Tensor:
         """y_s = softmax(FFNN(R_s)), before the softmax"""
         scores: Tensor = self.span(self.represent(seen, spans))
         return scores
 
-    def score_pairs(self, seen: Seen, spans: Tensor, pairs: Tensor) -> Tensor:
+    def see_pairs(self, seen: Seen, spans: Tensor) -> SeenPairs:
+        return SeenPairs(spans, self.reduce(self.represent(seen, spans)), seen)
+
+    def score_pairs(self, seen: SeenPairs, pairs: Tensor) -> Tensor:
         """y_r = softmax(FFNN(R_r)) with R_r = [H_r; FFNN_F(F_r); FFNN_T(T_r)], before the softmax"""
-        reduced = self.reduce(self.represent(seen, spans))
         head, tail = pairs.unbind(-1)
-        tuples = torch.cat((reduced[head], reduced[tail]), dim=-1)  # H_r   [M, 2d]
-        packing = Packing.of(spans[head, 0], len(seen.words))
+        tuples = seen.reduced.index_select(0, pairs.flatten()).view(len(pairs), -1)  # H_r   [M, 2d]
+        packing = Packing.of(seen.spans[head, 0])
         query = packing.pad(tuples)
-        parts = [tuples, self.reduce_local(self._local(seen, query, packing, spans[head], spans[tail]))]
+        parts = [tuples, self.reduce_local(self._local(seen, query, packing, seen.spans[head], seen.spans[tail]))]
         if self.pair_context is not None and self.reduce_context is not None:
-            context = packing.pack(self.pair_context(query, seen.sentence, seen.all_seen.unsqueeze(1)))  # T_r
-            parts.append(self.reduce_context(context))
+            keys, mask = seen.seen.sentence[packing.source], seen.seen.mask[packing.source].unsqueeze(1)
+            parts.append(self.reduce_context(packing.pack(self.pair_context(query, keys, mask))))  # T_r
         scores: Tensor = self.pair(self.dropout(torch.cat(parts, dim=-1)))
         return scores
 
-    def _local(self, seen: Seen, query: Tensor, packing: Packing, head: Tensor, tail: Tensor) -> Tensor:
+    def _local(self, seen: SeenPairs, query: Tensor, packing: Packing, head: Tensor, tail: Tensor) -> Tensor:
         """F_r = Attention(H_r, B_c, B_c) over the words B_c between the spans; zeros without any   [M, d]"""
         if self.local is None:
-            return context_max(seen.words, head, tail)
+            return context_max(Maxima(seen.seen.words, seen.seen.words.shape[1]), head, tail)
+        words = seen.seen.words[packing.source]
         first, last = between(head, tail)
-        position = torch.arange(seen.words.shape[1], device=first.device)
+        position = torch.arange(words.shape[1], device=first.device)
         inside = (position >= first.unsqueeze(1)) & (position <= last.unsqueeze(1))  # [M, T]
-        return packing.pack(self.local(query, seen.words, packing.pad(inside)))
+        return packing.pack(self.local(query, words, packing.pad(inside)))
 
     def loss(self, scores: JointScores, batch: Batch) -> Loss:
         """L = 0.4·L_s + 0.6·L_r"""
-        spans = F.cross_entropy(scores.spans, batch.span_labels)
-        pairs = self.pair_loss(scores.pairs, batch.pair_labels)
-        weight = self.config.span_weight
-        return Loss(weight * spans + (1 - weight) * pairs, {"spans": spans, "pairs": pairs})
+        terms, weight = self.terms(scores, batch), self.config.span_weight
+        return Loss(weight * terms["spans"] + (1 - weight) * terms["pairs"], terms)
 
     def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
         if self.config.relation_activation == "sigmoid":
@@ -161,12 +171,12 @@ class SPAN(JointModel):
         none = (labels.sum(-1, keepdim=True) == 0).to(labels.dtype)
         target = torch.cat((none, labels), dim=-1)  # a pair that holds several types gives each its share
         target = target / target.sum(-1, keepdim=True)
-        return F.cross_entropy(scores, target, reduction="sum") / max(len(labels), 1)
+        return F.cross_entropy(scores, target)
 
-    def pair_probabilities(self, scores: Tensor) -> Tensor:
-        """With softmax, only the best class has any."""
+    def pair_probabilities(self, scores: Tensor, allowed: Tensor) -> Tensor:
+        """With softmax, only the best class of those allowed has any."""
         if self.config.relation_activation == "sigmoid":
-            return super().pair_probabilities(scores)
-        probability = scores.softmax(-1)
+            return super().pair_probabilities(scores, allowed)
+        probability = scores.masked_fill(F.pad(~allowed, (1, 0)), -torch.inf).softmax(-1)
         best = F.one_hot(probability.argmax(-1), scores.shape[-1]).bool()
         return probability.masked_fill(~best, -1.0)[:, 1:]

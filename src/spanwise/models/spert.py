@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.models.base import Abilities
-from spanwise.models.joint import JointConfig, JointModel
+from spanwise.models.joint import Ends, JointConfig, JointModel
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.nn.pairs import context_max
+from spanwise.nn.pooling import Maxima
 from spanwise.nn.spans import WidthEmbedding, max_over
 from spanwise.schema import Schema
 
@@ -52,13 +53,17 @@ class SpERT(JointModel):
     def score_spans(self, seen: Encoded, spans: Tensor) -> Tensor:
         """softmax(Wˢ·(e(s) ∘ c) + bˢ), before the softmax"""
         sentence = self.sentence(self.dropout(seen.sentence))  # [B, 1 + E]
-        scores: Tensor = self.span(self.represent(seen, spans)) + sentence[spans[:, 0]]
+        scores: Tensor = self.span(self.represent(seen, spans)) + sentence.index_select(0, spans[:, 0])
         return scores
 
-    def score_pairs(self, seen: Encoded, spans: Tensor, pairs: Tensor) -> Tensor:
+    def see_pairs(self, seen: Encoded, spans: Tensor) -> Ends:
+        vectors = self.represent(seen, spans)
+        return Ends(spans, self.head(vectors), self.tail(vectors), Maxima(seen.words, seen.words.shape[1]))
+
+    def score_pairs(self, seen: Ends, pairs: Tensor) -> Tensor:
         """σ(Wʳ·(e(s₁) ∘ c(s₁, s₂) ∘ e(s₂)) + bʳ), before the sigmoid"""
-        vectors = self.represent(seen, spans)  # [K, d + w]
         head, tail = pairs.unbind(-1)
-        context = self.dropout(context_max(seen.words, spans[head], spans[tail]))  # [M, d]
-        scores: Tensor = self.head(vectors)[head] + self.tail(vectors)[tail] + self.context(context)
+        context = self.dropout(context_max(seen.words, seen.spans[head], seen.spans[tail]))  # [M, d]
+        ends = seen.heads.index_select(0, head) + seen.tails.index_select(0, tail)
+        scores: Tensor = ends + self.context(context)
         return scores

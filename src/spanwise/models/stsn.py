@@ -16,10 +16,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.models.base import Abilities, DataFacts, Loss
-from spanwise.models.joint import JointConfig, JointModel, JointScores
+from spanwise.models.joint import Ends, JointConfig, JointModel, JointScores
+from spanwise.nn.attention import check_heads, multi_head
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.nn.pairs import context_max
+from spanwise.nn.pooling import Maxima
 from spanwise.nn.spans import BoundaryScores, WidthEmbedding
 from spanwise.nn.tags import stacked_tags
 from spanwise.schema import Schema
@@ -47,8 +49,7 @@ class AttentionUnit(nn.Module):
 
     def __init__(self, dim: int, heads: int, dropout: float) -> None:
         super().__init__()
-        if dim % heads:
-            raise ValueError(f"{heads} heads do not divide the encoder's {dim} units")
+        check_heads(dim, heads)
         self.heads = heads
         self.query, self.key, self.value, self.output = (nn.Linear(dim, dim, bias=False) for _ in range(4))
         self.feed_forward = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, dim))
@@ -58,9 +59,7 @@ class AttentionUnit(nn.Module):
     def forward(self, query: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
         """query, memory [B, T, d]; mask [B, T] -> [B, T, d]"""
         parts = (self.query(query), self.key(memory), self.value(memory))
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)  # [B, h, T, d / h]
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :])
-        informed = self.output(heads.transpose(1, 2).flatten(2))  # I
+        informed = self.output(multi_head(*parts, mask.unsqueeze(1), self.heads))  # I
         attended = self.attended(query + self.dropout(informed))
         fed: Tensor = self.fed(attended + self.dropout(self.feed_forward(attended)))
         return fed
@@ -120,7 +119,9 @@ class STSN(JointModel):
         names = ["O", *(f"{prefix}-{name}" for name in self.schema.entity_names for prefix in "BI")]
         number = {name: index for index, name in enumerate(names)}
         table = torch.arange(len(names)).unsqueeze(1).repeat(1, len(names))
-        doubles = () if self.config.double_tags == "auto" else self.config.double_tags
+        doubles = self.config.double_tags
+        if doubles == "auto":
+            raise ValueError("double_tags is still 'auto': call config.fitted(facts) before building the model")
         for index, (first, second) in enumerate(doubles, start=len(names)):
             table[number[first], number[second]] = index
             if (second, first) not in doubles:  # entities on one span may come in either order
@@ -158,21 +159,24 @@ class STSN(JointModel):
         scores: Tensor = self.span(seen.entities, spans)
         return scores
 
-    def score_pairs(self, seen: Seen, spans: Tensor, pairs: Tensor) -> Tensor:
+    def see_pairs(self, seen: Seen, spans: Tensor) -> Ends:
+        words = seen.relations
+        return Ends(spans, self.head(words, spans), self.tail(words, spans), Maxima(words, words.shape[1]))
+
+    def score_pairs(self, seen: Ends, pairs: Tensor) -> Tensor:
         """σ(E_r·Wʳ + bʳ) with E_r = [E_s1; E_s2; C_r], before the sigmoid"""
         head, tail = pairs.unbind(-1)
-        context = context_max(seen.relations, spans[head], spans[tail])
-        ends = self.head(seen.relations, spans)[head] + self.tail(seen.relations, spans)[tail]
+        context = context_max(seen.words, seen.spans[head], seen.spans[tail])
+        ends = seen.heads.index_select(0, head) + seen.tails.index_select(0, tail)
         scores: Tensor = ends + self.context(context)
         return scores
 
     def loss(self, scores: JointScores, batch: Batch) -> Loss:
         """L = L_L + L_E + L_R"""
         tags = F.cross_entropy(scores.seen.tags[batch.word_mask], self.gold_tags(batch)[batch.word_mask])
-        spans = F.cross_entropy(scores.spans, batch.span_labels)
-        pairs = self.pair_loss(scores.pairs, batch.pair_labels)
-        return Loss(tags + spans + pairs, {"tags": tags, "spans": spans, "pairs": pairs})
+        terms = self.terms(scores, batch)
+        return Loss(tags + terms["spans"] + terms["pairs"], {"tags": tags, **terms})
 
     def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Binary cross entropy, summed over types and averaged over pairs, as L_R is printed."""
-        return F.binary_cross_entropy_with_logits(scores, labels, reduction="sum") / max(len(labels), 1)
+        return F.binary_cross_entropy_with_logits(scores, labels, reduction="sum") / len(labels)

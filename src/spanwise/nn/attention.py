@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from spanwise.errors import RecipeError
 from spanwise.nn.feedforward import feed_forward
 from spanwise.nn.packing import Packing
 
@@ -25,18 +26,34 @@ def span_attention(words: Tensor, scores: Tensor, spans: Tensor) -> Tensor:
     """
     if not len(spans):
         return words.new_zeros(0, words.shape[-1])
-    size, length, _ = words.shape
+    length = words.shape[1]
     example, start, end = spans.unbind(-1)
     offset = torch.arange(int((end - start).max()), device=spans.device)
     position = start.unsqueeze(1) + offset  # [N, W]
     inside = position < end.unsqueeze(1)
     position = position.clamp(max=length - 1)
-    weights = scores[example.unsqueeze(1), position].masked_fill(~inside, -torch.inf).softmax(-1)
-    packing = Packing.of(example, size)
-    spread = weights.new_zeros(size, packing.slots, length)
-    cells = (example.unsqueeze(1).expand_as(position), packing.slot.unsqueeze(1).expand_as(position), position)
+    weights = scores.float()[example.unsqueeze(1), position].masked_fill(~inside, -torch.inf).softmax(-1)
+    packing = Packing.of(example)
+    spread = weights.new_zeros(len(packing.source), packing.slots, length)
+    cells = (packing.line.unsqueeze(1).expand_as(position), packing.slot.unsqueeze(1).expand_as(position), position)
     spread = spread.index_put(cells, weights, accumulate=True)  # beyond a span's end: zeros on the last word
-    return packing.pack(spread @ words)
+    return packing.pack(spread @ words.index_select(0, packing.source))
+
+
+def multi_head(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, heads: int) -> Tensor:
+    """softmax(Q·Kᵀ / √(d / h))·V in each of h heads, side by side.
+
+    query [B, Q, d]; key, value [B, K, d]; mask [B, 1 or Q, K] -> [B, Q, d]
+    """
+    q, k, v = (part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in (query, key, value))  # [B, h, L, d / h]
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask.unsqueeze(1)).transpose(1, 2).flatten(2)
+
+
+def check_heads(dim: int, heads: int) -> None:
+    if dim % heads:
+        raise RecipeError(
+            f"{heads} heads do not divide the encoder's {dim} units; set model.heads to a divisor of {dim}."
+        )
 
 
 def attend(scores: Tensor, values: Tensor, mask: Tensor) -> Tensor:
@@ -45,7 +62,7 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor) -> Tensor:
     scores, mask [B, Q, K]; values [B, K, d] -> [B, Q, d]
     """
     seen = mask.any(-1, keepdim=True)
-    weights = scores.masked_fill(~mask & seen, -torch.inf).softmax(-1)
+    weights = scores.float().masked_fill(~mask & seen, -torch.inf).softmax(-1)  # autocast leaves it in bf16 on CPU
     return (weights @ values) * seen
 
 
@@ -60,8 +77,7 @@ class ContextualAttention(nn.Module):
             self.query = feed_forward(query, key, key, layers=2, dropout=dropout)
             self.key = feed_forward(key, key, key, layers=2, dropout=dropout)
         if variant == "multi-head":
-            if key % heads:
-                raise ValueError(f"{heads} heads do not divide the encoder's {key} units")
+            check_heads(key, heads)
             self.value, self.output = nn.Linear(key, key), nn.Linear(key, key)
         elif variant == "dot-product":
             self.weigh = nn.Linear(key, 1, bias=False)
@@ -84,16 +100,10 @@ class ContextualAttention(nn.Module):
 
     def _multi_head(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
         """softmax(Q·Kᵀ / √dₖ)·V in each head (Vaswani et al. 2017)"""
-        q, k, v = (self._split(x) for x in (self.query(query), self.key(keys), self.value(keys)))
         seen = mask.any(-1, keepdim=True)
-        found = F.scaled_dot_product_attention(q, k, v, attn_mask=(mask | ~seen).unsqueeze(1))  # [B, h, Q, dk]
-        merged: Tensor = self.output(found.transpose(1, 2).flatten(2))
+        found = multi_head(self.query(query), self.key(keys), self.value(keys), mask | ~seen, self.heads)
+        merged: Tensor = self.output(found)
         return merged * seen
-
-    def _split(self, vectors: Tensor) -> Tensor:
-        """[B, L, d] -> [B, h, L, d / h]"""
-        split: Tensor = vectors.unflatten(-1, (self.heads, -1))
-        return split.transpose(1, 2)
 
     def _dot_product(self, query: Tensor, keys: Tensor) -> Tensor:
         """w·(Q ⊙ K), the weights taken to the queries' side"""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -11,8 +10,7 @@ from spanwise.nn.batch import Batch
 from spanwise.nn.pooling import Pooling, pool_pieces
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """What an encoder says about a batch."""
 
     words: Tensor  # [B, T, d]   e_1 … e_n

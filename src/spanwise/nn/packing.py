@@ -10,24 +10,31 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Where N packed rows, grouped by example, stand in a padded block of [B, S]."""
+    """Where N packed rows, grouped by example, stand in a padded block of [L, S].
 
-    example: Tensor  # [N]
+    An example with more rows than the mean takes several lines of the block, so that the block is never much larger
+    than what is packed in it; `source` is the example of each line.
+    """
+
+    source: Tensor  # [L]
+    line: Tensor  # [N]
     slot: Tensor  # [N]
-    size: int
     slots: int
 
     @classmethod
-    def of(cls, example: Tensor, size: int) -> Packing:
-        counts = torch.bincount(example, minlength=size)
-        slot = torch.arange(len(example), device=example.device) - (counts.cumsum(0) - counts)[example]
-        return cls(example, slot, size, int(counts.max()) if len(example) else 0)
+    def of(cls, example: Tensor) -> Packing:
+        found, group, counts = example.unique_consecutive(return_inverse=True, return_counts=True)
+        slots = -(-len(example) // max(len(found), 1))
+        place = torch.arange(len(example), device=example.device) - (counts.cumsum(0) - counts)[group]
+        lines = (counts + slots - 1).div(max(slots, 1), rounding_mode="floor")  # of each example
+        line = (lines.cumsum(0) - lines)[group] + place.div(max(slots, 1), rounding_mode="floor")
+        return cls(found.repeat_interleave(lines), line, place % max(slots, 1), slots)
 
     def pad(self, rows: Tensor) -> Tensor:
-        """[N, …] -> [B, S, …], zeros in the gaps"""
-        padded = rows.new_zeros(self.size, self.slots, *rows.shape[1:])
-        return padded.index_put((self.example, self.slot), rows)
+        """[N, …] -> [L, S, …], zeros in the gaps"""
+        padded = rows.new_zeros(len(self.source), self.slots, *rows.shape[1:])
+        return padded.index_put((self.line, self.slot), rows)
 
     def pack(self, padded: Tensor) -> Tensor:
-        """[B, S, …] -> [N, …]"""
-        return padded[self.example, self.slot]
+        """[L, S, …] -> [N, …]"""
+        return padded[self.line, self.slot]

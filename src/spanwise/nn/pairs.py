@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spanwise.nn.pooling import span_max
+from spanwise.nn.pooling import Maxima
 
 
 def between(head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
@@ -16,12 +16,8 @@ def between(head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
     return torch.minimum(head[:, 2], tail[:, 2]), torch.maximum(head[:, 1], tail[:, 1]) - 1
 
 
-def context_max(words: Tensor, head: Tensor, tail: Tensor) -> Tensor:
-    """The maximum over the words between two spans, zeros where they touch or overlap. words [B, T, d] -> [M, d]"""
-    if not len(head):
-        return words.new_zeros(0, words.shape[-1])
+def context_max(words: Maxima, head: Tensor, tail: Tensor) -> Tensor:
+    """The maximum over the words between two spans, zeros where they touch or overlap. -> [M, d]"""
     first, last = between(head, tail)
     apart = first <= last
-    first, last = first.where(apart, 0), last.where(apart, 0)
-    widest = int((last - first).max()) + 1
-    return span_max(words, head[:, 0], first, last, widest) * apart.unsqueeze(-1)
+    return words(head[:, 0], first.where(apart, 0), last.where(apart, 0)) * apart.unsqueeze(-1)

@@ -10,26 +10,35 @@ from torch import Tensor
 Pooling = Literal["max", "first", "mean"]
 
 
-def span_max(vectors: Tensor, row: Tensor, first: Tensor, last: Tensor, widest: int) -> Tensor:
-    """The element-wise maximum over each stretch [first, last] (inclusive) of at most `widest` positions.
+class Maxima:
+    """Element-wise maxima over any stretches of at most `widest` positions.
 
     A sparse table holds the maxima of 1, 2, 4, … neighbours; any stretch is the maximum of two of its cells.
-    vectors [B, T, d]; row, first, last [N] -> [N, d]
     """
-    size, length, dim = vectors.shape
-    table = [vectors]
-    reach = 1
-    while 2 * reach <= min(widest, length):
-        level = table[-1]
-        table.append(torch.cat((torch.maximum(level[:, :-reach], level[:, reach:]), level[:, -reach:]), dim=1))
-        reach *= 2
-    cells = torch.stack(table).reshape(-1, dim)  # [levels · B · T, d]
-    width = last - first + 1
-    level = _log2(width, len(table))
-    base = (level * size + row) * length
-    left = cells.index_select(0, base + first)
-    right = cells.index_select(0, base + last + 1 - (1 << level))
-    return torch.maximum(left, right)
+
+    def __init__(self, vectors: Tensor, widest: int) -> None:
+        self.size, self.length, dim = vectors.shape
+        table = [vectors]
+        reach = 1
+        while 2 * reach <= min(widest, self.length):
+            level = table[-1]
+            table.append(torch.cat((torch.maximum(level[:, :-reach], level[:, reach:]), level[:, -reach:]), dim=1))
+            reach *= 2
+        self.levels = len(table)
+        self.cells = torch.stack(table).reshape(-1, dim)  # [levels · B · T, d]
+
+    def __call__(self, row: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        """Over [first, last], inclusive. row, first, last [N] -> [N, d]"""
+        level = _log2(last - first + 1, self.levels)
+        base = (level * self.size + row) * self.length
+        left = self.cells.index_select(0, base + first)
+        right = self.cells.index_select(0, base + last + 1 - (1 << level))
+        return torch.maximum(left, right)
+
+
+def span_max(vectors: Tensor, row: Tensor, first: Tensor, last: Tensor, widest: int) -> Tensor:
+    """The maximum over each stretch [first, last]. vectors [B, T, d]; row, first, last [N] -> [N, d]"""
+    return Maxima(vectors, widest)(row, first, last)
 
 
 def _log2(width: Tensor, levels: int) -> Tensor:

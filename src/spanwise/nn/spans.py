@@ -55,8 +55,10 @@ class BoundaryScores(nn.Module):
 
     def forward(self, words: Tensor, spans: Tensor) -> Tensor:
         """words [B, T, d]; spans [N, 3] -> [N, outer]"""
-        row, first, last = spans[:, 0], spans[:, 1], spans[:, 2] - 1
-        scores: Tensor = self.first(words)[row, first] + self.last(words)[row, last] + self.width(self.widths(spans))
+        row, first, last = spans[:, 0] * words.shape[1], spans[:, 1], spans[:, 2] - 1
+        begins = self.first(words).flatten(0, 1).index_select(0, row + first)
+        ends = self.last(words).flatten(0, 1).index_select(0, row + last)
+        scores: Tensor = begins + ends + self.width(self.widths(spans))
         return scores
 
 
