@@ -114,7 +114,7 @@ class Pipeline:
         self._check_given(documents)
         documents = [document.with_annotations(document.entities) for document in documents]
         self.builder.lost = LostGold()
-        groups = list(self.builder.build(documents, gold=True))
+        groups = list(self.builder.build(documents, gold=True, trim=False))
         self._tell_clipped()
         self._tell_lost(self.builder.lost)
         found = self._run(groups, token_budget, lambda examples: self._related(examples, least))
@@ -180,11 +180,14 @@ class Pipeline:
 
     def _check_given(self, documents: Sequence[Document]) -> None:
         if not self.model.can.relations:
-            raise InputError(f"{self.blueprint.model.name} does not predict relations; entities= is of no use to it.")
+            raise InputError(
+                f"{self.blueprint.model.name} does not predict relations; train one that does (see `spanwise models`)."
+            )
         for document in documents:
             if unknown := sorted({entity.label for entity in document.entities} - set(self.schema.entity_names)):
                 raise InputError(
-                    f"there is no entity label {unknown[0]!r}; there are {', '.join(self.schema.entity_names)}."
+                    f"the model has no entity label {unknown[0]!r}; rename it to one of "
+                    f"{', '.join(self.schema.entity_names)}, or leave such entities out."
                 )
 
     def _tell_lost(self, lost: LostGold) -> None:
@@ -192,7 +195,8 @@ class Pipeline:
             if rows:
                 document, entity = rows[0]
                 log.warning(
-                    "no relations are sought for %d given entities; %r %s.", len(rows), document.slice(entity), kind
+                    "%d of the given entities take part in no relation, such as %r in document %r, which %s.",
+                    *(len(rows), document.slice(entity), document.id, kind),
                 )
 
     def _tell_clipped(self) -> None:

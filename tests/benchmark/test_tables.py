@@ -243,3 +243,15 @@ def test_the_page_shows_only_folds_and_seeds_that_every_variant_has(report: Any)
     assert "--corpus ade --folds 2 --seeds 2 " in page
     assert "results/tiny`: mean of 2 folds, ± over 2 seeds\n" in page
     assert "| tags | 4 | 30.00 ± 7.07 |" in page
+
+
+def test_seeds_do_not_make_documents_of_their_own(suites: Any) -> None:
+    """One document that differs can be swapped or not: no number of seeds makes that significant."""
+    suites(compare=[["tags", "spans"]])
+    results = [
+        counted(variant, seed, entities=[[5, 5, right], [5, 5, 5]])
+        for seed in range(1, 9)
+        for variant, right in (("tags", 5), ("spans", 0))
+    ]
+    (found,) = benchmark.compare("tiny", results)
+    assert (found.runs, found.p) == (8, 1.0)

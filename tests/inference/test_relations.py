@@ -226,7 +226,9 @@ def test_a_given_entity_off_the_word_borders_is_told_and_kept(
         document = extractor(TEXT, entities=[odd, PERSON, PLACE], relation_threshold=0.0)
     assert document.entities == (odd, PERSON, PLACE)
     assert {end for r in document.relations for end in (r.head, r.tail)} == {1, 2}
-    assert caplog.messages == ["no relations are sought for 1 given entities; 'Ada Mo' does not fall on word borders."]
+    (message,) = caplog.messages
+    assert message.startswith("1 of the given entities take part in no relation, such as 'Ada Mo'")
+    assert message.endswith("which does not fall on word borders.")
 
 
 def test_given_entities_of_a_long_text_are_joined_where_a_window_sees_both(
@@ -250,14 +252,19 @@ def test_relations_between_given_entities_are_the_same_alone_and_among_others(ex
     assert [r.score for r in among.relations] == pytest.approx([r.score for r in alone.relations], abs=1e-5)
 
 
+def test_a_threshold_for_entities_that_are_given_is_refused(extractor: Extractor) -> None:
+    with pytest.raises(InputError, match="leave threshold= out"):
+        extractor(TEXT, entities=[PERSON], threshold=0.5)
+
+
 def test_unknown_labels_of_given_entities_are_refused(extractor: Extractor) -> None:
-    with pytest.raises(InputError, match=r"there is no entity label 'Planet'; there are Organization, Person, Place\."):
+    with pytest.raises(InputError, match=r"no entity label 'Planet'; rename it to one of Organization, Person, Place,"):
         extractor(TEXT, entities=[replace(PERSON, label="Planet")])
 
 
 @pytest.mark.parametrize("arguments", [{"text": [TEXT]}, {"words": ["Bo"]}, {"text": [Document(TEXT)]}], ids=str)
 def test_given_entities_go_with_one_text(extractor: Any, arguments: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"entities= goes with one text; .* use relate\(\)"):
+    with pytest.raises(InputError, match=r"entities= goes with one text, .* use relate\(\)"):
         extractor(**arguments, entities=[PERSON])
 
 
@@ -268,7 +275,7 @@ def test_given_entities_that_are_none_are_told(extractor: Any, odd: object) -> N
 
 
 def test_a_model_of_entities_refuses_given_ones(trained: Path) -> None:
-    with pytest.raises(InputError, match="seq-ner does not predict relations; entities= is of no use to it"):
+    with pytest.raises(InputError, match="seq-ner does not predict relations; train one that does"):
         Extractor.from_pretrained(trained)(TEXT, entities=[PERSON])
 
 

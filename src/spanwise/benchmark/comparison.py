@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from spanwise.benchmark.suite import Suite
 from spanwise.benchmark.table import look_up
 from spanwise.metrics import randomization_test
 
+Counts = list[list[int]]  # gold, predicted, correct of each document
 COUNTS = {  # which counts of documents the score at a path is made from
     "test.f1": "documents.entities",
     "relations.boundaries.micro.f1": "documents.boundaries",
@@ -43,18 +44,27 @@ def compare(name: str, results: Sequence[Result]) -> list[Comparison]:
     found = []
     for one, other in suite.compare:
         for column, path in suite.columns.items():
-            pairs = _paired_counts(one, other, COUNTS.get(path, ""), results)
-            if pairs:
-                first, second = ([row for pair in pairs for row in pair[side]] for side in (0, 1))
+            runs = _paired_counts(one, other, COUNTS.get(path, ""), results)
+            if runs:
+                first, second = (_by_document({run: counts[side] for run, counts in runs.items()}) for side in (0, 1))
                 test = randomization_test(first, second)
-                found.append(Comparison(one, other, column, 100 * test.difference, test.p, test.trials, len(pairs)))
+                found.append(Comparison(one, other, column, 100 * test.difference, test.p, test.trials, len(runs)))
     return found
+
+
+def _by_document(runs: Mapping[tuple[int, str], Counts]) -> Counts:
+    """One row per document of every fold, summed over seeds: runs on the same document are not independent."""
+    folds: dict[str, Counts] = {}
+    for (_, fold), counts in runs.items():
+        before = folds.get(fold, [[0, 0, 0]] * len(counts))
+        folds[fold] = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(before, counts, strict=True)]
+    return [row for counts in folds.values() for row in counts]
 
 
 def _paired_counts(
     one: str, other: str, path: str, results: Sequence[Result]
-) -> list[tuple[list[list[int]], list[list[int]]]]:
-    """The counts of both variants, run by run of the same seed on the same fold."""
+) -> dict[tuple[int, str], tuple[Counts, Counts]]:
+    """The counts of both variants, by seed and fold of the runs that both have."""
     first, second = (
         {
             (result["seed"], result["corpus"]): counts
@@ -63,4 +73,4 @@ def _paired_counts(
         }
         for variant in (one, other)
     )
-    return [(first[run], second[run]) for run in first if run in second]
+    return {run: (first[run], second[run]) for run in first if run in second}

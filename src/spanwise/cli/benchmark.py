@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def benchmark(
     suite: Annotated[str, typer.Argument(help="The name of a suite, such as bl-ner or joint.")],
     corpus: Annotated[str, typer.Option(help="The corpus to train and score on, or one fold of it, such as ade/0.")],
-    folder: Annotated[Path, typer.Option("--out", help="Where results.jsonl grows; a stopped suite goes on there.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", help="Where results.jsonl grows and a stopped suite goes on; default: benchmarks/SUITE."),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs per variant, with seeds 1 to N.")] = 1,
     folds: Annotated[int | None, typer.Option(min=1, help="Run on the corpus' first N folds and average.")] = None,
     variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be given again.")] = None,
@@ -40,7 +43,7 @@ def benchmark(
     from spanwise import benchmark as suites
 
     runs = suites.plan(suite, corpus, seeds, set_ or (), folds=folds, variants=variant or ())
-    results = _run(suite, runs, folder, jobs, keep)
+    results = _run(suite, runs, folder or Path("benchmarks", suite), jobs, keep)
     table = suites.summarize(suite, corpus, results, best=best or as_json)
     comparisons = suites.compare(suite, results)
     if as_json:

@@ -57,7 +57,10 @@ def evaluate(
     elif corpus is not None:
         gold = list(corpora.load(corpus).split(split))
     else:
-        gold = list(load_corpus(Recipe.load(Path(model) / RECIPE), report).split(split))
+        recipe = Recipe.load(Path(model) / RECIPE)
+        gold, heads = list(load_corpus(recipe, report).split(split)), heads or recipe.data.heads
+        if split in recipe.data.train_on:
+            err.print(f"note: the model was trained on {split}; these scores say nothing about other text.")
     runtime.set_threads(threads)
     with err.status(f"{len(gold):,} documents"):
         extractor = Extractor.from_pretrained(model, device=device)

@@ -10,6 +10,7 @@ import typer
 
 from spanwise.cli.app import app, err
 from spanwise.cli.reports import print_report
+from spanwise.errors import InputError
 
 if TYPE_CHECKING:
     from spanwise.document import Document
@@ -54,6 +55,8 @@ def predict(
     from spanwise.inference.extractor import Extractor
     from spanwise.inference.thresholds import parse_thresholds
 
+    if given and (lines or threshold is not None or label_threshold):
+        raise InputError("--given takes the input's own entities; leave --lines and the entities' thresholds out.")
     report = formats.Report()
     runtime.set_threads(threads)
     extractor = Extractor.from_pretrained(model, device=device)

@@ -89,6 +89,8 @@ class Extractor:
         if (text is None) == (words is None):
             raise InputError("give either a text (or a list of texts) or words=, the words of one text.")
         if entities is not None:
+            if threshold is not None:
+                raise InputError("entities= are taken as they are, whatever their probability; leave threshold= out.")
             return next(self.relate([_given(text, entities)], relation_threshold=relation_threshold))
         thresholds = {"threshold": threshold, "relation_threshold": relation_threshold}
         if words is not None:
@@ -123,7 +125,7 @@ class Extractor:
     ) -> Iterator[Document]:
         """The documents with their own entities and the relations that the model finds between them."""
         self.pipeline.least(None, relation_threshold)
-        for chunk in chunks(documents):
+        for chunk in chunks(map(_document, documents)):
             yield from self.pipeline.relate(
                 chunk, relation_thresholds=relation_threshold, token_budget=self.token_budget
             )
@@ -158,7 +160,7 @@ def _from_words(words: Sequence[str]) -> Document:
 
 def _given(text: object, entities: Sequence[Entity]) -> Document:
     if not isinstance(text, (str, Document)):
-        raise InputError("entities= goes with one text; for documents with entities of their own use relate().")
+        raise InputError("entities= goes with one text, not with words= or a list; for documents use relate().")
     if odd := [entity for entity in entities if not isinstance(entity, Entity)]:
         raise InputError(f"entities= takes Entity(start, end, label) by characters of the text, not {odd[0]!r}.")
     return _document(text).with_annotations(entities)

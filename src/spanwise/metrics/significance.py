@@ -63,8 +63,8 @@ def randomization_test(
 ) -> Significance:
     """Compare two systems by their counts on the same documents; both sides of the difference count.
 
-    Every trial swaps the systems' counts of each document with probability 1/2. Runs with several seeds are given as
-    one sequence, the documents of the first seed before those of the second.
+    Every trial swaps the systems' counts of each document with probability 1/2. Of runs with several seeds, give the
+    sums of each document's counts: what two runs find in one document is not independent.
     """
     first, second = _counted(one), _counted(other)  # [N, 3]
     if first.shape != second.shape or (first[:, 0] != second[:, 0]).any():

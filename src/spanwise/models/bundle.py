@@ -44,7 +44,8 @@ class Bundled(SpanModel):
         read, helped = self.reader.loss(scores.reader, batch), self.partner.loss(scores.partner, batch)
         weight = self.alpha if self.reader.can.tagger else 1 - self.alpha
         total = weight * read.total + (1 - weight) * helped.total
-        return Loss(total, {**read.terms, **helped.terms})
+        names = {name: f"partner {name}" if name in read.terms else name for name in helped.terms}
+        return Loss(total, {**read.terms, **{names[name]: term for name, term in helped.terms.items()}})
 
     def decode(self, scores: BundledScores, batch: Batch, least: Least) -> list[Prediction]:
         return self.reader.decode(scores.reader, batch, least)

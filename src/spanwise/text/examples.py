@@ -63,13 +63,16 @@ class ExampleBuilder:
             relation.name: (index, relation.symmetric) for index, relation in enumerate(schema.relations)
         }
 
-    def build(self, documents: Iterable[Document], *, gold: bool) -> Iterator[list[Example]]:
-        """The examples of each document in turn; none for a document without words."""
+    def build(self, documents: Iterable[Document], *, gold: bool, trim: bool = True) -> Iterator[list[Example]]:
+        """The examples of each document in turn; none for a document without words.
+
+        With `trim`, windows end before gold that their borders would cut, as they must where cut gold would be learnt.
+        """
         for document in documents:
             document = segmented(document)
-            yield list(self._examples(document, gold)) if document.words else []
+            yield list(self._examples(document, gold, trim)) if document.words else []
 
-    def _examples(self, document: Document, with_gold: bool) -> Iterator[Example]:
+    def _examples(self, document: Document, with_gold: bool, trim: bool) -> Iterator[Example]:
         texts = document.word_texts
         ids = self.pieces(texts)
         counts = [len(word) for word in ids]
@@ -77,7 +80,8 @@ class ExampleBuilder:
         gold, flat, relations = _NO_GOLD, _NO_FLAT, _NO_GOLD
         if with_gold:
             spans = word_spans(document)
-            windows = _without_cuts(windows, [span for span in spans if span is not None and _held(span, windows)])
+            if trim:
+                windows = _without_cuts(windows, [span for span in spans if span is not None and _held(span, windows)])
             gold, flat, rows = self._gold(document, spans, windows)
             relations = self._links(document, gold, rows, windows)
         for window in windows:

@@ -15,7 +15,7 @@ from spanwise.models.base import DataFacts
 from spanwise.models.registry import find
 from spanwise.pipeline import Blueprint, Pipeline, data_facts
 from spanwise.recipe import Recipe
-from spanwise.text.alignment import segmented
+from spanwise.text.alignment import segmented, word_spans
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,18 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
     told = report.sentences()
     facts = data_facts(corpus.splits["train"])
     if facts.nested and not _takes_nested(recipe):
+        before = corpus.splits["train"]
         corpus, lost = _flattened(corpus, recipe)
-        told.append(f"{lost} training entities lie inside another and are left out (data.overlaps: outermost).")
+        links = sum(len(d.relations) for d in before) - sum(len(d.relations) for d in corpus.splits["train"])
+        also = f", and {links} relations with them" if links and find(recipe.model.name).can.relations else ""
+        told.append(f"{lost} training entities lie inside another and are left out{also} (data.overlaps: outermost).")
         facts = data_facts(corpus.splits["train"])
     _check_abilities(recipe, corpus)
     blueprint = Blueprint.from_recipe(recipe, facts)
     told += _too_wide(blueprint, facts)
-    if facts.crowded and find(recipe.model.name).can.double_tags:
+    told += _unlearnt_relations(blueprint, corpus.splits["train"])
+    members = [recipe.model, *([recipe.bundle] if recipe.bundle else [])]
+    if facts.crowded and any(find(member.name).can.double_tags for member in members):
         told.append(f"{facts.crowded} words lie in three or more entities; the tagger sees the two that come first.")
     return Prepared(recipe, corpus, blueprint, tuple(told))
 
@@ -104,6 +109,18 @@ def _check_abilities(recipe: Recipe, corpus: Corpus) -> None:
         silent = [entity.name for entity in corpus.schema.entities if not entity.description]
         if silent:
             raise RecipeError(f"{recipe.model.name} reads descriptions of the labels, and {silent[0]!r} has none.")
+
+
+def _unlearnt_relations(blueprint: Blueprint, documents: Sequence[Document]) -> Sequence[str]:
+    """Say how many relations a model that predicts some cannot learn because an entity of theirs is too wide."""
+    widest = blueprint.model.config().widest()
+    if not find(blueprint.model.name).can.relations or widest is None:
+        return []
+    lost = 0
+    for document in documents:
+        wide = {i for i, span in enumerate(word_spans(document)) if span is not None and span[1] - span[0] > widest}
+        lost += sum(bool({relation.head, relation.tail} & wide) for relation in document.relations)
+    return [f"{lost} training relations join an entity wider than {widest} words and cannot be learnt."] if lost else []
 
 
 def _too_wide(blueprint: Blueprint, facts: DataFacts) -> Sequence[str]:

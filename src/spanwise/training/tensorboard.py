@@ -34,5 +34,7 @@ class TensorBoard(Silent):
     def epoch(self, report: EpochReport) -> None:
         if report.dev is not None:
             for name in ("precision", "recall", "f1"):
-                self.writer.add_scalar(f"dev/{name}", getattr(report.dev, name), report.epoch)
+                self.writer.add_scalar(f"dev/{name}", getattr(report.dev.entities, name), report.epoch)
+                if report.dev.relations is not None:
+                    self.writer.add_scalar(f"dev/relations/{name}", getattr(report.dev.relations, name), report.epoch)
         self.writer.flush()
