@@ -77,7 +77,7 @@ def _joined(corpus: Corpus, names: Sequence[str]) -> Corpus:
     """The corpus whose train split is these splits together, and which has none of them besides."""
     train = tuple(document for name in names for document in corpus.split(name))
     others = {name: documents for name, documents in corpus.splits.items() if name not in names}
-    return replace(corpus, splits={"train": train, **others})
+    return replace(corpus, splits={**others, "train": train})
 
 
 def _takes_nested(recipe: Recipe) -> bool:
