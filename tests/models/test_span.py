@@ -14,11 +14,12 @@ from spanwise.batching import given
 from spanwise.errors import RecipeError
 from spanwise.models import joint
 from spanwise.models.base import Least, Negatives
-from spanwise.models.decoding import pairs_of
+from spanwise.models.decoding import PairFilter, pairs_of
 from spanwise.models.span import SPAN, SPANConfig
 from spanwise.models.spert import SpERT
 from spanwise.nn.encoder import Encoded
 from spanwise.nn.packing import Packing
+from spanwise.schema import RelationType, Schema
 
 
 @torch.no_grad()
@@ -76,6 +77,18 @@ def test_the_best_class_is_the_best_of_those_that_the_schema_allows() -> None:
     probability = model.pair_probabilities(scores, allowed)
     assert (probability >= torch.zeros(2)).tolist() == [[True, False], [False, False]]
     torch.testing.assert_close(probability[0, 0], scores[0, :2].softmax(-1)[1])
+
+
+def test_a_symmetric_relation_read_backwards_is_no_other_relation() -> None:
+    model = cases.build(SPAN)
+    model.may_hold = PairFilter(
+        Schema(cases.SCHEMA.entities, (RelationType("of"), RelationType("with", symmetric=True)))
+    )
+    model.encoder.forward = lambda batch: Encoded(torch.randn(1, 5, cases.DIM), torch.randn(1, cases.DIM))
+    model.score_pairs = lambda seen, pairs: torch.tensor([[0.0, 1.0, 2.0]]).expand(len(pairs), 3)  # none, of, with
+    two = cases.example(cases.Marked(5, [(3, 4, 0), (0, 1, 1)], []))
+    (prediction,) = model.relate(given([two], 0, 1), Least(torch.zeros(3), torch.zeros(2)))
+    assert [relation[:3] for relation in prediction.relations] == [(1, 0, 1)]
 
 
 def test_negatives_are_thirtyfold() -> None:

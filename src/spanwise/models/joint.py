@@ -100,9 +100,9 @@ class JointModel(SpanModel):
         return Loss(terms["spans"] + terms["pairs"], terms)
 
     def terms(self, scores: JointScores, batch: Batch) -> dict[str, Tensor]:
-        """The losses of spans and pairs; that of pairs is 0 where there are none."""
+        """The losses of spans and pairs; that of pairs is 0 where there are none, or no types for them to hold."""
         spans = F.cross_entropy(scores.spans, batch.span_labels)
-        pairs = self.pair_loss(scores.pairs, batch.pair_labels) if len(batch.pairs) else spans.new_zeros(())
+        pairs = self.pair_loss(scores.pairs, batch.pair_labels) if batch.pair_labels.numel() else spans.new_zeros(())
         return {"spans": spans, "pairs": pairs}
 
     def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:

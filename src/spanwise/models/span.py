@@ -174,9 +174,10 @@ class SPAN(JointModel):
         return F.cross_entropy(scores, target)
 
     def pair_probabilities(self, scores: Tensor, allowed: Tensor) -> Tensor:
-        """With softmax, only the best class of those allowed has any."""
+        """With softmax, only the best class of those allowed has any; a symmetric type competes in either order."""
         if self.config.relation_activation == "sigmoid":
             return super().pair_probabilities(scores, allowed)
-        probability = scores.masked_fill(F.pad(~allowed, (1, 0)), -torch.inf).softmax(-1)
+        competes = allowed | self.may_hold.symmetric  # read in one order, in the other it is still no other type
+        probability = scores.masked_fill(F.pad(~competes, (1, 0)), -torch.inf).softmax(-1)
         best = F.one_hot(probability.argmax(-1), scores.shape[-1]).bool()
         return probability.masked_fill(~best, -1.0)[:, 1:]
