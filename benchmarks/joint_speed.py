@@ -3,8 +3,8 @@
     python benchmarks/joint_speed.py --corpus conll04 --models spert --epochs 3 --repeats 5
 
 Both models train on the same batches, step by step in turn, in one process; what is told is the ratio of their times
-with its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learnt nothing finds entities
-everywhere and would be timed on pairs that no user sees.
+with its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learnt nothing finds
+entities everywhere and would be timed on pairs that no user sees.
 """
 
 from __future__ import annotations

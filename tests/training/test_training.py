@@ -369,6 +369,24 @@ def test_precisions_can_follow_each_other_in_one_process(
     assert losses[1] == pytest.approx(losses[0], rel=0.05)
 
 
+@pytest.mark.parametrize("model", ["span", "spert", "stsn"])
+def test_joint_models_learn_in_half_precision(
+    make_recipe: Callable[..., Recipe], flat_corpus: Corpus, metrics: Metrics, tmp_path: Path, model: str
+) -> None:
+    if not runtime.bf16_works():
+        pytest.skip("bf16 does not run on this machine")
+    first, *others = flat_corpus.splits["train"]
+    documents = (first.with_annotations(first.entities, [Relation(0, 2, "lives in")]), *others)
+    corpus = Corpus("linked", {"train": documents}, Schema.from_documents(documents))
+    terms: list[dict[str, Any]] = []
+    for precision in ("fp32", "bf16"):
+        recipe = make_recipe(model, train={"epochs": 1, "precision": precision})
+        train(recipe, tmp_path / precision, corpus=corpus)
+        terms.append({k: v for k, v in metrics(tmp_path / precision)[0].items() if isinstance(v, float)})
+    assert set(terms[0]) >= {"loss", "spans", "pairs"}
+    assert terms[1] == pytest.approx(terms[0], rel=0.05)
+
+
 def test_a_loss_that_is_no_number_ends_training(train_easy: TrainEasy, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="the loss became nan in epoch 1; lower"):
         train_easy(tmp_path / "run", "train.encoder_lr=1e30", "train.task_lr=1e30")
