@@ -395,3 +395,20 @@ def test_data_without_entities_is_refused(make_recipe: Callable[..., Recipe], tm
     empty = Corpus("empty", {"train": (Document("Nothing here ."),)}, Schema())
     with pytest.raises(RecipeError, match="marks no entity"):
         train(make_recipe("seq-ner"), tmp_path / "run", corpus=empty)
+
+
+def test_a_model_of_relations_on_data_without_any_is_told(
+    make_recipe: Callable[..., Recipe], flat_corpus: Corpus
+) -> None:
+    recipe = make_recipe("spert")
+    assert "the data marks no relations; spert will learn entities alone." in prepare(recipe, flat_corpus).told
+
+
+def test_relations_of_entities_that_are_too_wide_are_counted(make_recipe: Callable[..., Recipe]) -> None:
+    text = "Bo of the far north met Al ."
+    entities = (Entity(0, 19, "Person"), Entity(24, 26, "Person"))
+    document = Document(text, entities=entities, relations=(Relation(0, 1, "knows"), Relation(1, 0, "knows")))
+    corpus = Corpus("own", {"train": (document,)}, Schema.from_documents([document]))
+    recipe = make_recipe("spert", max_width=2)
+    told = prepare(recipe, corpus).told
+    assert "2 training relations join an entity wider than 2 words and cannot be learnt." in told

@@ -67,6 +67,8 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
     blueprint = Blueprint.from_recipe(recipe, facts)
     told += _too_wide(blueprint, facts)
     told += _unlearnt_relations(blueprint, corpus.splits["train"])
+    if find(recipe.model.name).can.relations and not corpus.schema.relations:
+        told.append(f"the data marks no relations; {recipe.model.name} will learn entities alone.")
     members = [recipe.model, *([recipe.bundle] if recipe.bundle else [])]
     if facts.crowded and any(find(member.name).can.double_tags for member in members):
         told.append(f"{facts.crowded} words lie in three or more entities; the tagger sees the two that come first.")
