@@ -148,7 +148,9 @@ def drawn_pairs(batch: Batch) -> list[tuple[list[int], list[int], list[int]]]:
 
 LINKED = [
     example([1] * 3),
-    example([1] * 9, [(0, 1, 0), (2, 8, 1), (3, 4, 2), (8, 9, 0)], relations=[(0, 1, 0), (3, 2, 1), (0, 2, 0)]),
+    example(
+        [1] * 9, [(0, 1, 0), (2, 8, 1), (3, 4, 2), (8, 9, 0)], relations=[(3, 1, 0), (1, 3, 1), (3, 2, 1), (0, 2, 0)]
+    ),
     example([1] * 2, [(0, 1, 1)]),
     example([1] * 4, [(0, 1, 0), (2, 4, 1)], relations=[(1, 0, 1)]),
 ]
