@@ -320,8 +320,9 @@ def test_words_in_three_entities_are_told_where_tags_hold_two(
     document = Document.from_words(["The", "Bank", "of", "Kell"], [(0, 4, "Person"), (1, 4, "Place"), (3, 4, "Place")])
     corpus = replace(nested_corpus, splits={"train": (document, *nested_corpus.splits["train"])})
     told = {model: prepare(make_recipe(model, nested=True), corpus).told for model in ("stsn", "spert")}
-    assert told["stsn"] == ("1 words lie in three or more entities; the tagger sees the two that come first.",)
-    assert told["spert"] == ()
+    crowded = "1 words lie in three or more entities; the tagger sees the two that come first."
+    assert crowded in told["stsn"]
+    assert crowded not in told["spert"]
 
 
 def test_gold_wider_than_the_model_can_see_is_told(
