@@ -49,6 +49,17 @@ def softmax(scores: list[float]) -> list[float]:
     return [value / sum(exps) for value in exps]
 
 
+def multi_head(query: Tensor, keys: list[Tensor], values: list[Tensor], heads: int) -> Tensor:
+    """Concat(head_1 … head_h) with head_i = softmax(Q·Kᵀ / √(d / h))·V, each over its part of the units"""
+    size = len(query) // heads
+    found = []
+    for head in range(heads):
+        part = slice(head * size, (head + 1) * size)
+        scores = [float(query[part] @ key[part]) / math.sqrt(size) for key in keys]
+        found.append(weighed(softmax(scores), [value[part] for value in values]))
+    return torch.cat(found)
+
+
 def sigmoid(score: float) -> float:
     return 1 / (1 + math.exp(-score))
 

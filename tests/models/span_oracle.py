@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import joint_oracle as paper
@@ -66,13 +65,8 @@ class SPAN:
         query = paper.feed_forward(self.weights, query, f"{name}.query")
         values = [paper.linear(self.weights, key, f"{name}.value") for key in keys]
         keys = [paper.feed_forward(self.weights, key, f"{name}.key") for key in keys]
-        size = len(query) // self.options.heads
-        heads = []
-        for head in range(self.options.heads):
-            part = slice(head * size, (head + 1) * size)
-            scores = [float(query[part] @ key[part]) / math.sqrt(size) for key in keys]
-            heads.append(paper.weighed(paper.softmax(scores), [value[part] for value in values]))
-        return paper.linear(self.weights, torch.cat(heads), f"{name}.output")
+        found = paper.multi_head(query, keys, values, self.options.heads)
+        return paper.linear(self.weights, found, f"{name}.output")
 
     def additive(self, name: str, query: Tensor, key: Tensor) -> float:
         """vᵀ·tanh(W1·Q + W2·K)"""

@@ -71,13 +71,8 @@ class STSN:
         query = paper.linear(self.weights, query, f"{name}.query")
         keys = [paper.linear(self.weights, word, f"{name}.key") for word in memory]
         values = [paper.linear(self.weights, word, f"{name}.value") for word in memory]
-        size = len(query) // self.options.heads
-        heads = []
-        for head in range(self.options.heads):
-            part = slice(head * size, (head + 1) * size)
-            scores = [float(query[part] @ key[part]) / math.sqrt(size) for key in keys]
-            heads.append(paper.weighed(paper.softmax(scores), [value[part] for value in values]))
-        return paper.linear(self.weights, torch.cat(heads), f"{name}.output")
+        found = paper.multi_head(query, keys, values, self.options.heads)
+        return paper.linear(self.weights, found, f"{name}.output")
 
     def normalised(self, name: str, vector: Tensor) -> Tensor:
         centred = vector - vector.sum() / len(vector)

@@ -55,6 +55,11 @@ def test_double_tags_that_are_given_stay() -> None:
     assert STSNConfig().fitted(DataFacts({})).double_tags == ()
 
 
+def test_double_tags_of_labels_that_the_schema_lacks_are_refused() -> None:
+    with pytest.raises(RecipeError, match="double_tags names B-Ghost, which"):
+        cases.build(STSN, **SIZES, double_tags=(("B-Drug", "B-Ghost"),))
+
+
 def test_every_word_has_its_gold_tag_and_a_pair_that_training_lacks_falls_to_the_preceding_entity() -> None:
     doubles = tuple(sorted(data_facts(DOCUMENTS).double_tags - {("I-Effect", "B-Drug")}))
     model = cases.build(STSN, **SIZES, double_tags=doubles)

@@ -29,6 +29,8 @@ from spanwise.schema import Schema
 
 
 class SPANConfig(JointConfig):
+    """The kind and sizes of attention, the ablations of Tables 3 and 4, and how the two losses are weighed."""
+
     attention: Variant = "multi-head"
     heads: int = Field(8, gt=0)
     attention_dim: int = Field(150, gt=0)  # of additive attention

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
+from spanwise.errors import RecipeError
 from spanwise.models.base import Abilities, DataFacts, Loss
 from spanwise.models.joint import Ends, JointConfig, JointModel, JointScores
 from spanwise.nn.attention import check_heads, multi_head
@@ -28,6 +29,8 @@ from spanwise.schema import Schema
 
 
 class STSNConfig(JointConfig):
+    """The sizes of the attention layers and of the tagger's embedding, and the ablations of Tables 3 and 4."""
+
     layers: int = Field(4, ge=0)  # N; 0 (Table 4, -AttentionLayer): the projections are read as they are
     heads: int = Field(8, gt=0)
     label_embedding: bool = True  # Table 4, -LabelEmbedding
@@ -122,6 +125,8 @@ class STSN(JointModel):
         doubles = self.config.double_tags
         if doubles == "auto":
             raise ValueError("double_tags is still 'auto': call config.fitted(facts) before building the model")
+        if unknown := sorted({tag for pair in doubles for tag in pair} - number.keys()):
+            raise RecipeError(f"model.double_tags names {', '.join(unknown)}, which the schema's labels do not give.")
         for index, (first, second) in enumerate(doubles, start=len(names)):
             table[number[first], number[second]] = index
             if (second, first) not in doubles:  # entities on one span may come in either order
