@@ -6,9 +6,19 @@ from torch import nn
 
 
 def feed_forward(given: int, hidden: int, wanted: int, *, layers: int, dropout: float) -> nn.Sequential:
-    """`layers` linear maps from `given` over `hidden` to `wanted` units, with ReLU and dropout between them."""
+    """`layers` linear maps from `given` over `hidden` to `wanted` units, with ReLU and dropout between them.
+
+    Weights are drawn so that a stack keeps the size of what passes through it (He et al. 2015, Glorot and Bengio 2010):
+    torch's own draw would shrink it at every layer, and with it the gradient that reaches the encoder.
+    """
     modules: list[nn.Module] = []
     for _ in range(layers - 1):
         modules += [nn.Linear(given, hidden), nn.ReLU(), nn.Dropout(dropout)]
         given = hidden
-    return nn.Sequential(*modules, nn.Linear(given, wanted))
+    modules.append(nn.Linear(given, wanted))
+    for module in modules:
+        if isinstance(module, nn.Linear):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            nn.init.zeros_(module.bias)
+    nn.init.xavier_normal_(modules[-1].weight)
+    return nn.Sequential(*modules)
