@@ -16,9 +16,9 @@ def feed_forward(given: int, hidden: int, wanted: int, *, layers: int, dropout: 
         modules += [nn.Linear(given, hidden), nn.ReLU(), nn.Dropout(dropout)]
         given = hidden
     modules.append(nn.Linear(given, wanted))
-    for module in modules:
-        if isinstance(module, nn.Linear):
-            nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
-            nn.init.zeros_(module.bias)
-    nn.init.xavier_normal_(modules[-1].weight)
+    linear = [module for module in modules if isinstance(module, nn.Linear)]
+    for layer in linear:
+        nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+        nn.init.zeros_(layer.bias)
+    nn.init.xavier_normal_(linear[-1].weight)  # no ReLU follows
     return nn.Sequential(*modules)
