@@ -91,6 +91,17 @@ def test_a_symmetric_relation_read_backwards_is_no_other_relation() -> None:
     assert [relation[:3] for relation in prediction.relations] == [(1, 0, 1)]
 
 
+def test_a_symmetric_relation_that_the_arguments_forbid_takes_no_pair_from_another() -> None:
+    model = cases.build(SPAN)
+    apart = RelationType("with", symmetric=True, head_types=("Dose",), tail_types=("Dose",))
+    model.may_hold = PairFilter(Schema(cases.SCHEMA.entities, (RelationType("of"), apart)))
+    model.encoder.forward = lambda batch: Encoded(torch.randn(1, 5, cases.DIM), torch.randn(1, cases.DIM))
+    model.score_pairs = lambda seen, pairs: torch.tensor([[0.0, 1.0, 2.0]]).expand(len(pairs), 3)  # none, of, with
+    two = cases.example(cases.Marked(5, [(3, 4, 0), (0, 1, 1)], []))
+    (prediction,) = model.relate(given([two], 0, 1), Least(torch.zeros(3), torch.zeros(2)))
+    assert [relation[:3] for relation in prediction.relations] == [(0, 1, 0), (1, 0, 0)]
+
+
 def test_negatives_are_thirtyfold() -> None:
     candidates = cases.build(SPAN).candidates
     assert candidates.negatives == candidates.pairs == Negatives(30, per_gold=True)

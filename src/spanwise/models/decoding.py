@@ -73,13 +73,16 @@ class PairFilter(nn.Module):
         self.register_buffer("symmetric", symmetric, persistent=False)
         self.register_buffer("allowed", (either | swapped).permute(1, 2, 0), persistent=False)
 
+    def possible(self, found: Found, pairs: Tensor) -> Tensor:
+        """By the arguments alone, in whichever order. -> [M, R]"""
+        return self.allowed[found.labels[pairs[:, 0]], found.labels[pairs[:, 1]]]
+
     def forward(self, found: Found, pairs: Tensor) -> Tensor:
         """-> [M, R]"""
         head, tail = pairs.unbind(-1)
-        allowed = self.allowed[found.labels[head], found.labels[tail]]
         start, end = found.spans[:, 1], found.spans[:, 2]
         in_order = (start[head] < start[tail]) | ((start[head] == start[tail]) & (end[head] < end[tail]))
-        return allowed & (in_order.unsqueeze(-1) | ~self.symmetric)
+        return self.possible(found, pairs) & (in_order.unsqueeze(-1) | ~self.symmetric)
 
 
 def pairs_of(found: Found, allowed: PairFilter, at_once: int = PAIRS_AT_ONCE) -> Iterator[tuple[Tensor, Tensor]]:

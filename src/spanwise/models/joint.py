@@ -109,8 +109,8 @@ class JointModel(SpanModel):
         """Binary cross entropy, averaged over types, then pairs."""
         return F.binary_cross_entropy_with_logits(scores, labels)
 
-    def pair_probabilities(self, scores: Tensor, allowed: Tensor) -> Tensor:
-        """Of each type on its own, whatever else is `allowed` [M, R]. -> [M, R]"""
+    def pair_probabilities(self, scores: Tensor, possible: Tensor) -> Tensor:
+        """Of each type on its own, whatever else is `possible` [M, R]. -> [M, R]"""
         return scores.sigmoid()
 
     def decode(self, scores: JointScores, batch: Batch, least: Least) -> list[Prediction]:
@@ -129,6 +129,7 @@ class JointModel(SpanModel):
         ready = self.see_pairs(seen, found.spans)
         linked = []
         for pairs, allowed in pairs_of(found, self.may_hold):
-            probability = self.pair_probabilities(self.score_pairs(ready, pairs), allowed)
+            possible = self.may_hold.possible(found, pairs)
+            probability = self.pair_probabilities(self.score_pairs(ready, pairs), possible)
             linked.append(relations_of(probability, pairs, allowed, least))
         return Linked(*map(torch.cat, zip(*linked, strict=True))) if linked else None

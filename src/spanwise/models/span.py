@@ -175,11 +175,10 @@ class SPAN(JointModel):
         target = target / target.sum(-1, keepdim=True)
         return F.cross_entropy(scores, target)
 
-    def pair_probabilities(self, scores: Tensor, allowed: Tensor) -> Tensor:
-        """With softmax, only the best class of those allowed has any; a symmetric type competes in either order."""
+    def pair_probabilities(self, scores: Tensor, possible: Tensor) -> Tensor:
+        """With softmax, only the best class of those possible has any."""
         if self.config.relation_activation == "sigmoid":
-            return super().pair_probabilities(scores, allowed)
-        competes = allowed | self.may_hold.symmetric  # read in one order, in the other it is still no other type
-        probability = scores.masked_fill(F.pad(~competes, (1, 0)), -torch.inf).softmax(-1)
+            return super().pair_probabilities(scores, possible)
+        probability = scores.masked_fill(F.pad(~possible, (1, 0)), -torch.inf).softmax(-1)
         best = F.one_hot(probability.argmax(-1), scores.shape[-1]).bool()
         return probability.masked_fill(~best, -1.0)[:, 1:]
