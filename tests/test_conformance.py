@@ -49,6 +49,7 @@ NESTED_LINKS: dict[int, list[Triple]] = {
 }
 RELATIONS = (RelationType("works for"), RelationType("lives in"), RelationType("knows", symmetric=True))
 OVERFIT = {"epochs": 80, "batch_size": 2, "encoder_lr": 3e-3, "task_lr": 1e-2}
+SLOW = {"lear": {"epochs": 400, "task_lr": 3e-3}}  # its words and its labels pull at one encoder
 SHORT = {**OVERFIT, "epochs": 5}
 BRIEF = {"epochs": 2, "batch_size": 4, "encoder_lr": 1e-3, "task_lr": 1e-3}
 
@@ -131,11 +132,13 @@ class UntilPerfect(Silent):
 
 
 @pytest.fixture(scope="module")
-def run(recipe: Callable[..., Recipe], corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(
+    variant: Variant, recipe: Callable[..., Recipe], corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The folder of a run that overfitted the eight sentences, without the dropout that would keep it from it."""
     folder = tmp_path_factory.mktemp("run") / "model"
     with suppress(Perfect):
-        train(recipe(train=OVERFIT, dropout=0.0), folder, UntilPerfect(), corpus)
+        train(recipe(train=OVERFIT | SLOW.get(variant.model, {}), dropout=0.0), folder, UntilPerfect(), corpus)
     return folder
 
 
@@ -250,8 +253,15 @@ def test_a_saved_model_needs_nothing_but_its_folder(extractor: Extractor, run: P
 
 
 def test_offsets_slice_the_text_exactly(extractor: Extractor, corpus: Corpus) -> None:
-    """The words of a training sentence, laid out oddly, are marked as in the sentence itself."""
-    for document in corpus.splits["train"]:
+    """The words of a training sentence, laid out oddly, are marked as in the sentence itself.
+
+    One that takes several windows is left out: they are cut elsewhere where lines break elsewhere.
+    """
+    documents = corpus.splits["train"]
+    windows = [len(group) for group in extractor.pipeline.builder.build(documents, gold=False)]
+    whole = [document for document, number in zip(documents, windows, strict=True) if number == 1]
+    assert len(whole) >= 6
+    for document in whole:
         text = "\n\t " + " \u00a0\n ".join(document.word_texts) + "  "
         found = extractor(text)
         assert found.text == text
@@ -363,7 +373,8 @@ def test_missing_descriptions_are_refused_before_anything_is_loaded(
     model = find(variant.model)
     monkeypatch.setattr(model, "can", replace(model.can, needs_descriptions=True))
     with pytest.raises(
-        RecipeError, match=rf"{variant.model} reads descriptions of the labels, and 'Organization' has none"
+        RecipeError,
+        match=rf"{variant.model} reads descriptions of the labels, and Organization, Person, Place have none; write",
     ):
         train(recipe(encoder={"name": "./no/such/encoder"}), tmp_path / "run", corpus=silent)
 

@@ -73,6 +73,17 @@ def test_keeping_some_entities_keeps_the_relations_between_them() -> None:
     assert document.relations == relations
 
 
+def test_of_some_labels_are_their_entities_and_the_relations_between_them() -> None:
+    relations = (Relation(0, 1, "took part in"), Relation(2, 0, "met"), Relation(1, 1, "is"))
+    document = Document(TEXT, entities=(MARA, Entity(5, 8, "Event"), BO), relations=relations, id="d7")
+    assert document.of_labels(["Person"]) == Document(
+        TEXT, entities=(MARA, BO), relations=(Relation(1, 0, "met"),), id="d7"
+    )
+    assert document.of_labels({"Event", "Place"}).relations == (Relation(0, 0, "is"),)
+    assert document.of_labels(("Event", "Person")) == document
+    assert document.of_labels([]) == Document(TEXT, id="d7")
+
+
 def test_an_entity_without_a_head_is_compared_and_printed_as_if_there_were_none() -> None:
     assert Entity(0, 4, "Person") == Entity(0, 4, "Person", head=None)
     assert repr(Entity(0, 4, "Person")) == "Entity(start=0, end=4, label='Person', score=1.0)"

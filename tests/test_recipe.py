@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from spanwise.errors import RecipeError
-from spanwise.recipe import RECIPES, Recipe, find_recipe, override
+from spanwise.recipe import RECIPES, Descriptions, Recipe, find_recipe, override
 
 SHIPPED = sorted(RECIPES.glob("*.yaml"))
 SMALL: dict[str, Any] = {"model": {"name": "seq-ner"}, "data": {"corpus": "demo"}}
@@ -55,6 +55,17 @@ def test_a_recipe_that_is_not_there_is_told_with_those_that_are(name: str) -> No
         ("encoder.name=some/where", "encoder", "name", "some/where"),
         ("evaluation.threshold=0.5", "evaluation", "threshold", 0.5),
         ("data.corpus=wnut17", "data", "corpus", "wnut17"),
+        ("data.sample=12", "data", "sample", 12),
+        ("data.shots=5", "data", "shots", 5),
+        ("data.shots=null", "data", "shots", None),
+        ("data.leave_out=[Place, Person]", "data", "leave_out", ("Place", "Person")),
+        ("data.descriptions=a/b.yaml", "data", "descriptions", Path("a/b.yaml")),
+        (
+            "data.descriptions.entities.Person=people",
+            "data",
+            "descriptions",
+            Descriptions(entities={"Person": "people"}),
+        ),
     ],
 )
 def test_an_override_takes_a_yaml_value(assignment: str, section: str, key: str, value: object) -> None:
@@ -151,7 +162,7 @@ def test_a_dumped_recipe_writes_out_every_option() -> None:
         ("train.seed=-1", "train.seed: "),
         ("train.precision=fp16", "train.precision: Input should be 'fp32' or 'bf16', not 'fp16'."),
         ("train=3", "train: "),
-        ("model.name=nope", "there is no model 'nope'; there are seq-ner"),
+        ("model.name=nope", "there is no model 'nope'; there are lear, qa, seq-ner"),
         ("model.taging=crf", "seq-ner: taging: there is no such key."),
         ("model.tagging=hmm", "seq-ner: tagging: Input should be 'softmax' or 'crf', not 'hmm'."),
         ("bundle={name: span-ner, alpha: 2}", "bundle.alpha: Input should be less than or equal to 1, not 2."),
@@ -159,6 +170,13 @@ def test_a_dumped_recipe_writes_out_every_option() -> None:
         ("data.train=[a.jsonl]", "data: give either `corpus` or `train` files."),
         ("data={}", "data: give either `corpus` or `train` files."),
         ("data.overlaps=keep", "data.overlaps: "),
+        ("data.sample=0", "data.sample: Input should be greater than or equal to 1, not 0."),
+        ("data.sample=some", "data.sample: Input should be a valid integer"),
+        ("data.shots=0", "data.shots: Input should be greater than or equal to 1, not 0."),
+        ("data.shots=2.5", "data.shots: Input should be a valid integer"),
+        ("data.leave_out=Place", "data.leave_out: Input should be a valid tuple, not 'Place'."),
+        ("data.leave_out=[3]", "data.leave_out.0: Input should be a valid string, not 3."),
+        ("data.shot=2", "data.shot: there is no such key."),
         ("encoder.pooling=sum", "encoder.pooling: "),
         ("model=null", "model: "),
     ],
@@ -208,3 +226,85 @@ def test_a_recipe_never_runs_code(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="this is not YAML"):
         Recipe.load(path)
     assert not (tmp_path / "made").exists()
+
+
+TOLD = {"entities": {"Person": "people", "Place": "towns"}, "relations": {"in": "is found in"}}
+
+
+@pytest.mark.parametrize("sections", [("entities", "relations"), ("entities",), ("relations",), ()], ids=str)
+def test_descriptions_stand_in_the_recipe_or_in_a_file_of_the_same_sections(
+    tmp_path: Path, sections: tuple[str, ...]
+) -> None:
+    given = {section: TOLD[section] for section in sections}
+    (tmp_path / "told.yaml").write_text(yaml.safe_dump(given) if given else "# none yet\n")
+    inline = Recipe.parse({**SMALL, "data": {"corpus": "demo", "descriptions": given}}).data.descriptions
+    assert inline == Descriptions.load(tmp_path / "told.yaml") == Descriptions(**given)
+    assert isinstance(inline, Descriptions)
+    assert (inline.entities, inline.relations) == (given.get("entities", {}), given.get("relations", {}))
+
+
+def test_a_file_of_descriptions_is_relative_to_the_recipe_that_names_it(
+    small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    here = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(here)
+    small.write_text("model: {name: seq-ner}\ndata: {corpus: demo, descriptions: sub/told.yaml}\n")
+    assert Recipe.load(small).data.descriptions == small.parent / "sub" / "told.yaml"
+    assert Recipe.load(small, ["data.descriptions=mine.yaml"]).data.descriptions == here / "mine.yaml"
+    whole = "data={corpus: demo, descriptions: mine.yaml}"
+    assert Recipe.load(small, [whole]).data.descriptions == here / "mine.yaml"
+    assert Recipe.load(small, ["data.shots=1"]).data.descriptions == small.parent / "sub" / "told.yaml"
+
+
+@pytest.mark.parametrize(
+    "given", ["told.yaml", TOLD, {"entities": {"Person": "a: b\n – é"}}], ids=["file", "all", "odd"]
+)
+def test_a_dumped_recipe_holds_descriptions_and_what_is_learnt(small: Path, tmp_path: Path, given: Any) -> None:
+    content = {"corpus": "demo", "descriptions": given, "sample": 9, "shots": 2, "leave_out": ["Place"]}
+    small.write_text(yaml.safe_dump({**SMALL, "data": content}))
+    recipe = Recipe.load(small)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.yaml").write_text(recipe.dump())
+    assert Recipe.load(tmp_path / "run" / "recipe.yaml") == recipe
+    assert (recipe.data.sample, recipe.data.shots, recipe.data.leave_out) == (9, 2, ("Place",))
+
+
+WRONG_DESCRIPTIONS = [
+    ({"entites": {"Person": "people"}}, "entites: there is no such key"),
+    ({"Person": "people"}, "Person: there is no such key"),
+    ({"entities": ["Person"]}, "entities: Input should be a valid dictionary, not ['Person']"),
+    ({"entities": {"Person": 3}}, "entities.Person: Input should be a valid string, not 3"),
+    ({"relations": {"in": ["a", "b"]}}, "relations.in: Input should be a valid string, not ['a', 'b']"),
+    (["Person"], "descriptions are a mapping with the sections entities and relations"),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), WRONG_DESCRIPTIONS)
+def test_wrong_descriptions_in_the_recipe_are_told_in_one_sentence(given: Any, sentence: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        Recipe.parse({**SMALL, "data": {"corpus": "demo", "descriptions": given}}, "mine.yaml")
+    told = str(caught.value)
+    assert told.startswith("mine.yaml: data.descriptions")
+    assert sentence in told
+    assert told.endswith(".")
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(("given", "sentence"), WRONG_DESCRIPTIONS)
+def test_a_file_of_wrong_descriptions_is_told_in_one_sentence(tmp_path: Path, given: Any, sentence: str) -> None:
+    path = tmp_path / "told.yaml"
+    path.write_text(yaml.safe_dump(given))
+    with pytest.raises(RecipeError) as caught:
+        Descriptions.load(path)
+    told = str(caught.value)
+    assert told.startswith(f"{path}: ")
+    assert sentence in told
+    assert told.endswith(".")
+    assert "\n" not in told
+
+
+def test_a_file_of_descriptions_that_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "told.yaml"
+    path.write_text("entities:\n  Person: [people\n")
+    with pytest.raises(RecipeError, match=r"told\.yaml:3: this is not YAML \(.+\); correct it\."):
+        Descriptions.load(path)

@@ -9,10 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spanwise.errors import SchemaError
 from spanwise.models.base import Candidates
 from spanwise.nn.batch import Batch
 from spanwise.nn.candidates import all_spans, sample_negatives, sample_pairs
+from spanwise.nn.labels import LabelPieces
 from spanwise.text.examples import Example
+from spanwise.text.pieces import WordPieces
+from spanwise.text.words import segment
 
 BUCKET = 50  # batches that are sorted by length together in training
 
@@ -112,6 +116,25 @@ def _pairs(
         rows.append(pairs + first)
         labels.append(types)
     return torch.from_numpy(np.concatenate(rows)), torch.from_numpy(np.concatenate(labels))
+
+
+def label_pieces(pieces: WordPieces, limit: int, texts: Sequence[str]) -> LabelPieces:
+    """Descriptions of labels, or their names, as word pieces with the special ones around them.
+
+    One without any is refused, and one that takes more than half of the encoder's window: too little would be left.
+    """
+    rows = []
+    for text in texts:
+        own = [piece for word in pieces([text[start:end] for start, end in segment(text)]) for piece in word]
+        rows.append(np.array([*pieces.prefix, *own, *pieces.suffix], np.int64))
+        if not own:
+            raise SchemaError("the description of a label is empty; write one for each.")
+        if 2 * len(rows[-1]) > limit:
+            raise SchemaError(f"the description {text[:40]!r}… has {len(own)} word pieces; shorten it to {limit // 3}.")
+    lengths = np.array([len(row) for row in rows])[:, None]
+    place = np.arange(lengths.max())
+    content = (place >= len(pieces.prefix)) & (place < lengths - len(pieces.suffix))
+    return LabelPieces(*map(torch.from_numpy, (_pad(rows, pieces.pad), place < lengths, content)))
 
 
 def _pad(rows: Sequence[np.ndarray], value: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -135,6 +135,10 @@ class Document:
             if relation.head in place and relation.tail in place
         ]
         return self.with_annotations((self.entities[index] for index in kept), relations)
+
+    def of_labels(self, labels: Collection[str]) -> Document:
+        """The document with only the entities of these labels, and the relations between them."""
+        return self.keeping(index for index, entity in enumerate(self.entities) if entity.label in labels)
 
     def narrowed_to_heads(self) -> Document:
         """The document with each entity that marks a head region narrowed to it; the others stay as they are."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from spanwise.batching import collate, given, prediction_batches
+from spanwise.batching import collate, given, label_pieces, prediction_batches
 from spanwise.document import Document, Entity, Relation
 from spanwise.encoders import EncoderConfig, window_limits, word_encoder, word_pieces
 from spanwise.errors import InputError
@@ -30,7 +31,7 @@ from spanwise.models.registry import find
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import WordEncoder
 from spanwise.recipe import BundleSection, ModelSection, Recipe
-from spanwise.schema import Schema
+from spanwise.schema import EntityType, Schema
 from spanwise.text.alignment import word_spans
 from spanwise.text.examples import Example, ExampleBuilder, LostGold
 
@@ -77,11 +78,28 @@ class Pipeline:
     def __init__(self, blueprint: Blueprint, schema: Schema, transformer: Any, tokenizer: Any) -> None:
         self.blueprint, self.schema, self.tokenizer = blueprint, schema, tokenizer
         self.model = blueprint.build(word_encoder(transformer, blueprint.encoder), schema)
-        limit, overlap = window_limits(transformer, tokenizer, blueprint.encoder)
         self.pieces = word_pieces(tokenizer, blueprint.encoder)
+        limit, overlap = window_limits(transformer, tokenizer, blueprint.encoder)
+        self.model.read_labels(partial(label_pieces, self.pieces, limit))
+        limit -= self.model.reserved
         by_sentence = blueprint.encoder.window == "sentence"
         self.builder = ExampleBuilder(self.pieces, schema, limit=limit, overlap=overlap, by_sentence=by_sentence)
         self._told_clipped = False
+
+    def relabelled(self, labels: Mapping[str, str]) -> Pipeline:
+        """The same weights, asked for labels that they may never have seen, each by its description."""
+        if not self.blueprint.model.config().takes_new_labels():
+            raise InputError(
+                f"this {self.blueprint.model.name} has weights of its own for each label and takes no new ones; train "
+                f"one that does (LEAR with model.shared: true)."
+            )
+        schema = Schema(tuple(EntityType(name, text) for name, text in labels.items()))
+        asked = Pipeline(replace(self.blueprint, bundle=None), schema, self.model.encoder.transformer, self.tokenizer)
+        for name, parameter in self.model.alone.named_parameters():
+            place, _, leaf = name.rpartition(".")
+            setattr(asked.model.get_submodule(place), leaf, parameter)
+        asked.model.to(self.device).eval()
+        return asked
 
     def collate(self, examples: Sequence[Example], rng: np.random.Generator | None = None) -> Batch:
         """A batch for this model; with `rng` for training, with sampled candidates."""

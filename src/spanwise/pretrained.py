@@ -43,8 +43,16 @@ def save(pipeline: Pipeline, folder: Path) -> None:
 
 
 def save_weights(model: SpanModel, path: Path) -> None:
+    model.settle()
     with replacing(path) as draft:
-        save_file({name: value.detach().contiguous() for name, value in model.named_parameters()}, draft)
+        stored = {**dict(model.named_parameters()), **_buffers(model)}
+        save_file({name: value.detach().contiguous() for name, value in stored.items()}, draft)
+
+
+def _buffers(model: SpanModel) -> dict[str, torch.Tensor]:
+    """Those that are saved, each under one name."""
+    kept = model.state_dict().keys()
+    return {name: value for name, value in model.named_buffers() if name in kept}
 
 
 def load(folder: Path | str) -> Pipeline:
@@ -63,6 +71,8 @@ def load(folder: Path | str) -> Pipeline:
             float(config["threshold"]),
         )
         pipeline = Pipeline(blueprint, schema, transformer, tokenizer)
+    except SchemaError as error:
+        raise ModelError(f"{folder / SCHEMA}: {error}") from None
     except (KeyError, TypeError, ValueError, RuntimeError, SpanwiseError) as error:
         raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
     load_weights(pipeline.model, folder / WEIGHTS)
@@ -71,11 +81,15 @@ def load(folder: Path | str) -> Pipeline:
 
 
 def load_weights(model: SpanModel, path: Path) -> None:
-    """Fill the model from a safetensors file that must hold exactly its parameters."""
+    """Fill the model from a safetensors file that must hold exactly its parameters.
+
+    Buffers beside them are taken where they fit: they hold what can be computed again.
+    """
     wanted = dict(model.named_parameters())
     try:
         with safe_open(path, framework="pt") as file:
-            if odd := set(wanted) ^ set(file.keys()):
+            buffers = _buffers(model)
+            if odd := set(wanted) ^ (set(file.keys()) - set(buffers)):
                 raise ModelError(f"{path}: the weights do not fit the model (such as {min(odd)}); train it again.")
             with torch.no_grad():
                 for name, parameter in wanted.items():
@@ -83,6 +97,10 @@ def load_weights(model: SpanModel, path: Path) -> None:
                     if stored.shape != parameter.shape:
                         raise ModelError(f"{path}: {name} is {tuple(stored.shape)}, not {tuple(parameter.shape)}.")
                     parameter.copy_(stored)
+                for name in buffers.keys() & set(file.keys()):
+                    stored = file.get_tensor(name)
+                    if stored.shape == buffers[name].shape:
+                        buffers[name].copy_(stored)
     except FileNotFoundError:
         raise ModelError(f"{path.parent}: {path.name} is missing; copy the whole model folder.") from None
     except (SafetensorError, OSError) as error:

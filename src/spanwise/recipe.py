@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal
 
 import yaml
@@ -41,6 +42,27 @@ class BundleSection(ModelSection):
     alpha: float = Field(0.1, ge=0, le=1)
 
 
+_SECTIONS = "descriptions are a mapping with the sections entities and relations"
+
+
+class Descriptions(_Section):
+    """What labels mean, in words."""
+
+    entities: dict[str, str] = {}
+    relations: dict[str, str] = {}
+
+    @classmethod
+    def load(cls, path: Path | str) -> Descriptions:
+        """From a YAML file with the sections `entities` and `relations`, label by label."""
+        content = _read_yaml(Path(path)) or {}
+        if not isinstance(content, dict):
+            raise RecipeError(f"{path}: {_SECTIONS}.")
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise RecipeError(f"{path}: {_first_problem(error)}") from None
+
+
 class DataSection(_Section):
     """A named corpus, or files of one's own."""
 
@@ -54,6 +76,22 @@ class DataSection(_Section):
     overlaps: Literal["refuse", "outermost"] = "refuse"  # what a flat model does with nested training entities
     train_on: tuple[str, ...] = ("train",)  # splits; with dev among them, the last epoch is kept, not the best on dev
     heads: bool = False  # train and score on the entities' head regions, where they are marked
+    descriptions: Descriptions | Path | None = None  # of the labels; None: descriptions.yaml beside the train files
+    sample: int | None = Field(None, ge=1)  # train on so many documents, the same ones whatever the seed
+    shots: int | None = Field(None, ge=1)  # few-shot: train on so many documents for each label, drawn by the seed
+    leave_out: tuple[str, ...] = ()  # entity types that training does not see
+
+    @field_validator("descriptions", mode="before")
+    @classmethod
+    def _texts_or_file(cls, value: object) -> Descriptions | Path | None:
+        if isinstance(value, (str, Path)):
+            return Path(value)
+        if not isinstance(value, (dict, Descriptions, NoneType)):
+            raise ValueError(f"{_SECTIONS}, or the path of a file that holds it")
+        try:
+            return None if value is None else Descriptions.model_validate(value)
+        except ValidationError as error:
+            raise ValueError(_first_problem(error).rstrip(".")) from None
 
     @field_validator("train", "dev", "test", mode="before")
     @classmethod
@@ -185,9 +223,13 @@ def _anchored(data: DataSection, base: Path, overrides: Iterable[str]) -> DataSe
         split: Path.cwd() if {"data", f"data.{split}"} & typed else base.absolute()
         for split in ("train", "dev", "test")
     }
-    return data.model_copy(
-        update={split: tuple(place / path for path in getattr(data, split)) for split, place in places.items()}
-    )
+    anchored: dict[str, Any] = {
+        split: tuple(place / path for path in getattr(data, split)) for split, place in places.items()
+    }
+    if isinstance(data.descriptions, Path):
+        at = Path.cwd() if {"data", "data.descriptions"} & typed else base.absolute()
+        anchored["descriptions"] = at / data.descriptions
+    return data.model_copy(update=anchored)
 
 
 def _read_yaml(path: Path) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,36 @@ class Schema:
             entities.update(entity.label for entity in document.entities)
             relations.update(relation.label for relation in document.relations)
         return cls(tuple(map(EntityType, sorted(entities))), tuple(map(RelationType, sorted(relations))))
+
+    @cached_property
+    def undescribed(self) -> tuple[str, ...]:
+        """The entity types without a description."""
+        return tuple(entity.name for entity in self.entities if not entity.description.strip())
+
+    def described(self, entities: Mapping[str, str], relations: Mapping[str, str]) -> Schema:
+        """The same labels with these descriptions in place of their own."""
+        for kind, given, known in (
+            ("entity", entities, self.entity_names),
+            ("relation", relations, self.relation_names),
+        ):
+            if unknown := sorted(set(given) - set(known)):
+                raise SchemaError(f"{unknown[0]!r} is described, but the data has no such {kind} type ({list(known)}).")
+        return Schema(
+            tuple(replace(e, description=entities.get(e.name, e.description)) for e in self.entities),
+            tuple(replace(r, description=relations.get(r.name, r.description)) for r in self.relations),
+        )
+
+    def without(self, names: Collection[str]) -> Schema:
+        """The schema without these entity types; a relation that only they could take part in goes with them."""
+        if unknown := sorted(set(names) - set(self.entity_names)):
+            raise SchemaError(f"there is no entity type {unknown[0]!r} to leave out; there are {self.entity_names}.")
+        kept = tuple(entity for entity in self.entities if entity.name not in names)
+        relations = []
+        for r in self.relations:
+            heads, tails = (tuple(n for n in allowed if n not in names) for allowed in (r.head_types, r.tail_types))
+            if (heads or not r.head_types) and (tails or not r.tail_types):
+                relations.append(replace(r, head_types=heads, tail_types=tails))
+        return Schema(kept, tuple(relations))
 
     def to_dict(self) -> dict[str, Any]:
         return {"entities": [asdict(e) for e in self.entities], "relations": [asdict(r) for r in self.relations]}

@@ -126,3 +126,19 @@ def test_an_unknown_name_is_told(run: Command, options: dict[str, str], sentence
 def test_a_wrong_setting_is_told(run: Command, tmp_path: Path) -> None:
     assert run("--set", "train.epoch=1").refusal == "suite variant 'tags': train.epoch: there is no such key."
     assert not (tmp_path / "out").exists()
+
+
+def test_shots_reach_the_recipe_of_every_run(run: Command, tmp_path: Path) -> None:
+    assert run("--shots", "2", "--seeds", "2").code == 0
+    results = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    assert [(found["recipe"]["data"]["shots"], found["seed"]) for found in results] == [(2, 1), (2, 2)]
+    assert [found["dev_f1"] for found in results] == [None, None]
+    assert run("--shots", "3", "--seeds", "1").code == 0  # other shots are other work
+    assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 3
+
+
+def test_shots_below_one_are_refused(run: Command, tmp_path: Path) -> None:
+    done = run("--shots", "0")
+    assert (done.code, done.out) == (2, "")
+    assert "--shots" in done.err
+    assert not (tmp_path / "out").exists()

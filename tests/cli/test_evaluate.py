@@ -18,8 +18,9 @@ def test_json_is_one_object_with_the_promised_keys(command: Command, trained: Pa
     done = command("evaluate", trained, easy_files / "test.jsonl", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
-    assert set(found) == {"entities", "relations"}
+    assert set(found) == {"entities", "boundaries", "relations"}
     assert found["relations"] is None
+    assert set(found["boundaries"]) == set(found["entities"]["micro"])
     assert set(found["entities"]) == {"micro", "macro", "labels"}
     assert set(found["entities"]["micro"]) >= SCORES
     assert set(found["entities"]["macro"]) == SCORES
@@ -120,3 +121,23 @@ def test_a_damaged_model_is_told(
     told = command("evaluate", model, easy_files / "test.jsonl", "--json").refusal
     assert str(model) in told
     assert command("predict", model, easy_files / "test.jsonl").refusal == told
+
+
+def test_boundaries_are_scored_alone_whatever_the_label(
+    command: Command, trained: Path, easy_files: Path, tmp_path: Path
+) -> None:
+    """People and places change their names, so that no label is right any more."""
+    data = tmp_path / "swapped.jsonl"
+    content = (easy_files / "test.jsonl").read_text()
+    for old, new in (("Person", "?"), ("Place", "Person"), ("?", "Place")):
+        content = content.replace(f'"label": "{old}"', f'"label": "{new}"')
+    data.write_text(content)
+    found = json.loads(command("evaluate", trained, data, "--json").out)
+    boundaries = found["boundaries"]
+    assert found["entities"]["micro"]["correct"] == 0
+    assert boundaries["f1"] >= 0.8
+    assert boundaries["gold"] == found["entities"]["micro"]["gold"]
+    (row,) = (line for line in command("evaluate", trained, data).out.splitlines() if "boundaries alone" in line)
+    numbers = [cell.strip() for cell in row.strip(" │|").replace("│", "|").split("|")][1:]
+    shares = [f"{100 * boundaries[name]:.2f}" for name in ("precision", "recall", "f1")]
+    assert numbers == [*shares, str(boundaries["gold"]), str(boundaries["predicted"])]

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from label_askers import emboldened
 from spanwise import formats
 from spanwise.inference.extractor import Extractor
+from spanwise.pipeline import Pipeline
 
 Command = Callable[..., Any]
 TEXTS = ["Ada Moss met Bo in Upper Dale .", "", "In Westmoor it rained ."]
@@ -173,3 +175,79 @@ def test_a_line_of_a_megabyte_is_read_to_its_end(command: Command, trained: Path
     assert time.process_time() - began < 60
     if text.startswith("Ada"):
         assert {10 * entity["start"] // len(text) for entity in record["entities"]} == set(range(10))
+
+
+NEW = {"Town": "where people live, of any size", "Human": "persons by their names"}
+
+
+@pytest.fixture(scope="module")
+def asker(make_pipeline: Callable[..., Pipeline], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model that takes new labels."""
+    folder = tmp_path_factory.mktemp("models") / "asker"
+    Extractor(emboldened(make_pipeline("lear", shared=True))).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    (tmp_path / "labels.yaml").write_text(f"entities: {json.dumps(NEW)}\n")
+    return tmp_path / "labels.yaml"
+
+
+def test_labels_of_a_file_are_asked_for_instead_of_the_models_own(command: Command, asker: Path, labels: Path) -> None:
+    done = command("predict", asker, "--lines", "--labels", labels, stdin=lines(*TEXTS))
+    assert done.code == 0
+    extractor = Extractor.from_pretrained(asker)
+    wanted = [[(e.start, e.end, e.label) for e in d.entities] for d in extractor(TEXTS, labels=NEW)]
+    assert spans(done.out) == wanted
+    found = {label for row in wanted for _, _, label in row}
+    assert found
+    assert found <= set(NEW)
+    own = command("predict", asker, "--lines", stdin=lines(*TEXTS)).out
+    assert {label for row in spans(own) for _, _, label in row} <= {"Organization", "Person", "Place"}
+
+
+def test_labels_go_with_files_and_their_own_thresholds(
+    command: Command, asker: Path, labels: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in.jsonl").write_bytes(jsonl(*TEXTS))
+
+    def found(*options: str) -> set[str]:
+        done = command("predict", asker, tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--labels", labels, *options)
+        assert done.code == 0
+        return {label for row in spans((tmp_path / "out.jsonl").read_text()) for _, _, label in row}
+
+    assert found("--label-threshold", "Town=1") == {"Human"}
+    assert found("--label-threshold", "Human=1") == {"Town"}
+    assert found("--threshold", "1") == set()
+    told = command("predict", asker, tmp_path / "in.jsonl", "--labels", labels, "--label-threshold", "Person=1").refusal
+    assert told == "there is no label 'Person' to set a threshold for; there are Town, Human."
+
+
+def test_a_model_that_takes_no_new_labels_says_so(command: Command, trained: Path, labels: Path) -> None:
+    told = command("predict", trained, "--lines", "--labels", labels, stdin=lines(*TEXTS)).refusal
+    assert told.startswith("this seq-ner has weights of its own for each label and takes no new ones; ")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "labels.yaml: No such file or directory."),
+        ("Town: where people live\n", "labels.yaml: Town: there is no such key."),
+        ("entities: [Town]\n", "labels.yaml: entities: Input should be a valid dictionary, not ['Town']."),
+        ("entities: {Town: [\n", "labels.yaml:2: this is not YAML ("),
+        ("", "labels= maps each label to the text that describes it; give at least one, none empty."),
+        ("relations: {in: is found in}\n", "labels= maps each label to the text that describes it; "),
+        ("entities: {Town: ''}\n", "labels= maps each label to the text that describes it; "),
+    ],
+    ids=["missing", "no section", "list", "not YAML", "empty", "relations alone", "no description"],
+)
+def test_a_wrong_file_of_labels_is_told(
+    command: Command, asker: Path, tmp_path: Path, content: str | None, sentence: str
+) -> None:
+    if content is not None:
+        (tmp_path / "labels.yaml").write_text(content)
+    target = tmp_path / "out.jsonl"
+    done = command("predict", asker, "-", target, "--labels", tmp_path / "labels.yaml", stdin=jsonl(*TEXTS))
+    assert sentence in done.refusal
+    assert not target.exists()

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from spanwise.recipe import Recipe
+
 Command = Callable[..., Any]
 
 
@@ -151,3 +153,21 @@ def test_bad_records_are_passed_over_when_the_recipe_says_so(command: Command, f
 def test_threads_that_are_no_number_are_told(command: Command, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPANWISE_THREADS", "many")
     assert "SPANWISE_THREADS is a number of threads" in train(command, files).refusal
+
+
+def test_shots_reach_the_recipe_of_the_run(command: Command, files: Path) -> None:
+    settings = ("--set", "train.epochs=3", "--set", "train.batch_size=2", "--shots", "2", "--json")
+    done = command("train", files / "recipe.yaml", "--out", files / "run", *settings)
+    assert done.code == 0
+    summary = json.loads(done.out)
+    assert (summary["steps"], summary["dev_f1"]) == (3 * 2, None)  # two documents for each of two labels, no dev
+    assert Recipe.load(files / "run" / "recipe.yaml").data.shots == 2
+
+
+@pytest.mark.parametrize("shots", ["0", "-1", "few"])
+def test_shots_that_are_no_number_of_documents_are_refused(command: Command, files: Path, shots: str) -> None:
+    done = command("train", files / "recipe.yaml", "--out", files / "run", "--shots", shots)
+    assert (done.code, done.out) == (2, "")
+    assert "--shots" in done.err
+    assert "Traceback" not in done.err
+    assert not (files / "run").exists()

@@ -12,7 +12,7 @@ from seqeval.metrics import classification_report
 from seqeval.scheme import IOB2
 
 from spanwise.document import Document, Entity
-from spanwise.metrics import Scores, score_entities
+from spanwise.metrics import Scores, score_boundaries, score_entities
 
 LABELS = ("LOC", "ORG", "PER")
 Span = tuple[int, int, str]
@@ -99,6 +99,29 @@ def test_nested_scores_equal_nervaluate(texts):
     ]:
         assert (score.gold, score.predicted, score.correct) == (result.possible, result.actual, result.correct)
         assert_same(score, {"precision": result.precision, "recall": result.recall, "f1-score": result.f1})
+
+
+@st.composite
+def unlike_spans(draw: st.DrawFn, length: int) -> list[Span]:
+    """Nested and crossing spans, but none with two labels, which nervaluate counts twice."""
+    return list({span[:2]: span for span in draw(nested_spans(length))}.values())
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs(unlike_spans))
+def test_boundaries_equal_nervaluates_exact_scores(texts):
+    """The right predictions come first here as well."""
+    gold, found = ([document(row[0], row[side]) for row in texts] for side in (1, 2))
+    ours = score_boundaries(gold, found)
+    ends = [{span[:2] for span in wanted} for _, wanted, _ in texts]
+    predicted = [
+        _dicts(sorted(found, key=lambda span, right=right: span[:2] not in right))
+        for (_, _, found), right in zip(texts, ends, strict=True)
+    ]
+    gold_dicts = [_dicts(spans) for _, spans, _ in texts]
+    theirs = Evaluator(gold_dicts, predicted, tags=list(LABELS), loader="dict").evaluate()["overall"]["exact"]
+    assert (ours.gold, ours.predicted, ours.correct) == (theirs.possible, theirs.actual, theirs.correct)
+    assert_same(ours, {"precision": theirs.precision, "recall": theirs.recall, "f1-score": theirs.f1})
 
 
 def _dicts(spans: list[Span]) -> list[dict[str, int | str]]:

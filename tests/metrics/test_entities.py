@@ -6,7 +6,7 @@ import pytest
 
 from spanwise.document import Document, Entity, Offsets
 from spanwise.errors import InputError
-from spanwise.metrics import evaluate, score_entities
+from spanwise.metrics import evaluate, score_boundaries, score_entities
 
 TEXT = "The University of Brenford opened a clinic in Halden."
 BRENFORD, UNIVERSITY, HALDEN = (18, 26), (4, 26), (46, 52)
@@ -108,3 +108,48 @@ def test_different_texts_are_refused_with_their_place():
         score_entities([marked(), marked(text="One two")], [marked(), marked(text="One-two")])
     with pytest.raises(InputError, match="differ from character 3 on"):
         score_entities([marked(text="One")], [marked(text="One two")])
+
+
+def test_boundaries_count_whatever_the_label():
+    gold = [marked((UNIVERSITY, "ORG"), (BRENFORD, "PLACE"), (HALDEN, "PLACE")), marked((HALDEN, "PLACE"))]
+    predicted = [marked((UNIVERSITY, "PLACE"), (BRENFORD, "PLACE"), ((46, 51), "PLACE"), ((0, 3), "ORG")), marked()]
+    found = score_boundaries(gold, predicted)
+    assert (found.gold, found.predicted, found.correct) == (4, 4, 2)
+    assert (found.precision, found.recall, found.f1) == (1 / 2, 1 / 2, 1 / 2)
+    assert score_entities(gold, predicted).micro.correct == 1
+
+
+def test_a_span_with_two_labels_has_its_boundaries_once():
+    gold = marked((BRENFORD, "PLACE"), (BRENFORD, "CITY"), (HALDEN, "CITY"))
+    found = score_boundaries([gold], [marked((BRENFORD, "ORG"), (BRENFORD, "PERSON"))])
+    assert (found.gold, found.predicted, found.correct) == (2, 1, 1)
+
+
+def test_the_same_boundaries_in_another_document_are_others():
+    assert score_boundaries([marked((BRENFORD, "PLACE")), marked()], [marked(), marked((BRENFORD, "PLACE"))]).f1 == 0
+
+
+def test_an_evaluation_holds_the_boundaries_beside_the_entities():
+    gold, predicted = [marked((UNIVERSITY, "ORG"))], [marked((UNIVERSITY, "PLACE"))]
+    found = evaluate(iter(gold), iter(predicted))
+    assert found.boundaries == score_boundaries(gold, predicted)
+    assert (found.entities.micro.f1, found.boundaries.f1, found.relations) == (0.0, 1.0, None)
+    assert found.to_dict()["boundaries"] == {
+        "precision": 1.0,
+        "recall": 1.0,
+        "f1": 1.0,
+        "gold": 1,
+        "predicted": 1,
+        "correct": 1,
+    }
+
+
+def test_on_heads_the_boundaries_are_those_of_the_heads():
+    gold, wider = headed((UNIVERSITY, "ORG", (4, 14))), headed(((0, 26), "PLACE", (4, 14)))
+    assert evaluate([gold], [wider]).boundaries.correct == 0
+    assert evaluate([gold], [wider], heads=True).boundaries.f1 == 1.0
+
+
+def test_boundaries_of_different_texts_are_refused():
+    with pytest.raises(InputError, match="document 0 differ from character 3 on"):
+        score_boundaries([marked(text="One two")], [marked(text="One-two")])

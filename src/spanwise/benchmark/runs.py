@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from spanwise.benchmark.results import Result, append_result, key, recorded, written_out
-from spanwise.benchmark.scoring import scores
+from spanwise.benchmark.scoring import on_test
 from spanwise.benchmark.suite import Suite
 from spanwise.catalogue import CORPORA
 from spanwise.errors import CorpusError, RecipeError
@@ -76,7 +76,6 @@ def _cuts(corpus: str, folds: int | None) -> list[str]:
 def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     """Train and score one run; gives the line for `results.jsonl`."""
     from spanwise import corpora, runtime
-    from spanwise.inference.evaluation import predictions, scorable
     from spanwise.inference.extractor import Extractor
     from spanwise.training.reporting import Told
     from spanwise.training.run import ENVIRONMENT, SUMMARY, train
@@ -90,10 +89,7 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
     extractor = Extractor.from_pretrained(place)
-    gold = scorable(extractor, corpus.split("test"))
-    if run.recipe.data.heads:
-        gold = [document.narrowed_to_heads() for document in gold]
-    test = scores(gold, predictions(extractor, gold), extractor.schema)
+    test = on_test(extractor, corpus, run.recipe.data)
     if not keep:
         shutil.rmtree(place)
     return {

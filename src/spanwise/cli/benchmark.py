@@ -28,6 +28,9 @@ def benchmark(
     variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be given again.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with one thread.")] = 1,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.epochs=3")] = None,
+    shots: Annotated[
+        int | None, typer.Option(min=1, help="Few-shot: train on so many documents for each label, drawn by the seed.")
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the trained models.")] = False,
     best: Annotated[
         bool, typer.Option("--best", help="Also show the best run and, from six seeds on, the mean of the top five.")
@@ -42,7 +45,8 @@ def benchmark(
 
     from spanwise import benchmark as suites
 
-    runs = suites.plan(suite, corpus, seeds, set_ or (), folds=folds, variants=variant or ())
+    chosen = [*(set_ or ()), *([] if shots is None else [f"data.shots={shots}"])]
+    runs = suites.plan(suite, corpus, seeds, chosen, folds=folds, variants=variant or ())
     results = _run(suite, runs, folder or Path("benchmarks", suite), jobs, keep)
     table = suites.summarize(suite, corpus, results, best=best or as_json)
     comparisons = suites.compare(suite, results)

@@ -13,6 +13,8 @@ from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from spanwise.metrics import Evaluation, Scores
 
 
@@ -58,7 +60,9 @@ def evaluate(
         gold = list(corpora.load(corpus).split(split))
     else:
         recipe = Recipe.load(Path(model) / RECIPE)
-        gold, heads = list(load_corpus(recipe, report).split(split)), heads or recipe.data.heads
+        loaded, heads = load_corpus(recipe, report), heads or recipe.data.heads
+        kept = loaded.schema.without(recipe.data.leave_out).entity_names
+        gold = [document.of_labels(kept) if recipe.data.leave_out else document for document in loaded.split(split)]
         if split in recipe.data.train_on:
             err.print(f"note: the model was trained on {split}; these scores say nothing about other text.")
     runtime.set_threads(threads)
@@ -76,7 +80,10 @@ def evaluate(
 
 def print_scores(result: Evaluation) -> None:
     """Entities, then relations where there are any."""
-    out.print(scores_table(result.entities))
+    table = scores_table(result.entities)
+    found = result.boundaries
+    table.add_row("boundaries alone", *_percent(found), str(found.gold), str(found.predicted))
+    out.print(table)
     if result.relations is not None:
         out.print("\n[bold]RE[/]: relations, label and both boundaries")
         out.print(scores_table(result.relations.boundaries))
@@ -84,7 +91,7 @@ def print_scores(result: Evaluation) -> None:
         out.print(scores_table(result.relations.strict))
 
 
-def scores_table(scores: Scores) -> object:
+def scores_table(scores: Scores) -> Table:
     """Labels, then micro and macro averages, in per cent."""
     from rich.markup import escape
     from rich.table import Table

@@ -37,6 +37,9 @@ def predict(
     given: Annotated[
         bool, typer.Option("--given", help="Keep the input's own entities and only seek relations between them.")
     ] = False,
+    labels: Annotated[
+        Path | None, typer.Option(help="Ask for other labels than the model's own: a YAML file of descriptions.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the spans marked.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
     lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what OUT's format cannot hold.")] = False,
@@ -47,6 +50,7 @@ def predict(
 
     Example: spanwise predict runs/mine in.jsonl out.jsonl
     Example: spanwise predict runs/mine entities.jsonl out.jsonl --given --html out.html
+    Example: spanwise predict runs/shared in.jsonl out.jsonl --labels new.yaml
     Example: echo "Mara Ostrow lives in Brenford." | spanwise predict runs/mine --lines
     """
     from rich.progress import track
@@ -54,12 +58,15 @@ def predict(
     from spanwise import formats, runtime
     from spanwise.inference.extractor import Extractor
     from spanwise.inference.thresholds import parse_thresholds
+    from spanwise.recipe import Descriptions
 
     if given and (lines or threshold is not None or label_threshold):
         raise InputError("--given takes the input's own entities; leave --lines and the entities' thresholds out.")
     report = formats.Report()
     runtime.set_threads(threads)
     extractor = Extractor.from_pretrained(model, device=device)
+    if labels is not None:
+        extractor = extractor.asking(Descriptions.load(labels).entities)
     thresholds = parse_thresholds(
         threshold, label_threshold or (), extractor.pipeline.blueprint.threshold, extractor.schema
     )

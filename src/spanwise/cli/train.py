@@ -17,6 +17,9 @@ def train(
     ],
     folder: Annotated[Path, typer.Option("--out", help="Where the model goes; an interrupted run goes on there.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.seed=2")] = None,
+    shots: Annotated[
+        int | None, typer.Option(min=1, help="Few-shot: train on so many documents for each label, drawn by the seed.")
+    ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
@@ -31,7 +34,8 @@ def train(
     from spanwise.training.display import LiveDisplay
     from spanwise.training.run import train as run
 
-    loaded = Recipe.load(find_recipe(recipe), set_ or ())
+    few = [] if shots is None else [f"data.shots={shots}"]
+    loaded = Recipe.load(find_recipe(recipe), [*(set_ or ()), *few])
     runtime.set_threads(threads)
     with LiveDisplay(err) as display:
         summary = run(loaded, folder, display)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import overload
 
@@ -16,6 +16,7 @@ from spanwise.schema import Schema
 
 CHUNK = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
+ASKED = 8  # sets of new labels whose descriptions are kept
 Text = str | Document
 log = logging.getLogger("spanwise")
 
@@ -30,6 +31,7 @@ class Extractor:
     def __init__(self, pipeline: Pipeline, *, card: str = "", token_budget: int = TOKEN_BUDGET) -> None:
         self.pipeline, self.card = pipeline, card
         self.token_budget = token_budget
+        self._asked: dict[tuple[tuple[str, str], ...], Extractor] = {}  # by their labels, whose texts are read already
 
     @classmethod
     def from_pretrained(cls, source: Path | str, *, device: str = "cpu") -> Extractor:
@@ -51,6 +53,7 @@ class Extractor:
         text: Text,
         *,
         entities: Sequence[Entity] | None = ...,
+        labels: Mapping[str, str] | None = ...,
         threshold: Thresholds | None = ...,
         relation_threshold: Thresholds | None = ...,
     ) -> Document: ...
@@ -59,6 +62,7 @@ class Extractor:
         self,
         text: list[str] | list[Document],
         *,
+        labels: Mapping[str, str] | None = ...,
         threshold: Thresholds | None = ...,
         relation_threshold: Thresholds | None = ...,
     ) -> list[Document]: ...
@@ -67,6 +71,7 @@ class Extractor:
         self,
         *,
         words: Sequence[str],
+        labels: Mapping[str, str] | None = ...,
         threshold: Thresholds | None = ...,
         relation_threshold: Thresholds | None = ...,
     ) -> Document: ...
@@ -77,21 +82,36 @@ class Extractor:
         *,
         words: Sequence[str] | None = None,
         entities: Sequence[Entity] | None = None,
+        labels: Mapping[str, str] | None = None,
         threshold: Thresholds | None = None,
         relation_threshold: Thresholds | None = None,
     ) -> Document | list[Document]:
         """The document of one text, or the documents of a list of texts in order.
 
         `words` is one text that is already split into words. With `entities`, those of the one text are taken as given
-        and only relations between them are sought. `threshold` is the least probability of an entity, for all labels
+        and only relations between them are sought. `labels` asks a model that can for other labels than its own, each
+        with the text that describes it. `threshold` is the least probability of an entity, for all labels
         or per label; `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
             raise InputError("give either a text (or a list of texts) or words=, the words of one text.")
+        if labels is not None:
+            if entities is not None:
+                raise InputError("labels= asks for entities, entities= gives them; leave one of the two out.")
+            return self.asking(labels)._read(text, words, threshold, relation_threshold)
         if entities is not None:
             if threshold is not None:
                 raise InputError("entities= are taken as they are, whatever their probability; leave threshold= out.")
             return next(self.relate([_given(text, entities)], relation_threshold=relation_threshold))
+        return self._read(text, words, threshold, relation_threshold)
+
+    def _read(
+        self,
+        text: Text | list[str] | list[Document] | None,
+        words: Sequence[str] | None,
+        threshold: Thresholds | None,
+        relation_threshold: Thresholds | None,
+    ) -> Document | list[Document]:
         thresholds = {"threshold": threshold, "relation_threshold": relation_threshold}
         if words is not None:
             return next(self.stream([_from_words(words)], **thresholds))
@@ -102,6 +122,19 @@ class Extractor:
                 f"give a text or a list of texts, not {type(text).__name__}; for an iterable use stream()."
             )
         return list(self.stream(text, **thresholds))
+
+    def asking(self, labels: Mapping[str, str]) -> Extractor:
+        """An extractor with the same weights for other labels, each with the text that describes it."""
+        texts = [*labels, *labels.values()] if isinstance(labels, Mapping) else []
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise InputError("labels= maps each label to the text that describes it; give at least one, none empty.")
+        key = tuple(labels.items())
+        if key not in self._asked:
+            pipeline = self.pipeline.relabelled(labels)
+            while len(self._asked) >= ASKED:
+                self._asked.pop(next(iter(self._asked)))
+            self._asked[key] = Extractor(pipeline, token_budget=self.token_budget)
+        return self._asked[key]
 
     def stream(
         self,

@@ -6,7 +6,7 @@ from spanwise.metrics.evaluation import Evaluation, evaluate
 from spanwise.metrics.relations import RelationScores, score_relations
 from spanwise.metrics.scores import Average, Score, Scores
 from spanwise.metrics.significance import DocumentCounts, Significance, document_counts, randomization_test
-from spanwise.metrics.strict import score_entities
+from spanwise.metrics.strict import score_boundaries, score_entities
 
 __all__ = [
     "Average",
@@ -19,6 +19,7 @@ __all__ = [
     "document_counts",
     "evaluate",
     "randomization_test",
+    "score_boundaries",
     "score_entities",
     "score_relations",
 ]

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from spanwise.document import Document
 from spanwise.metrics.relations import RelationScores, score_relations
-from spanwise.metrics.scores import Scores
-from spanwise.metrics.strict import score_entities
+from spanwise.metrics.scores import Score, Scores
+from spanwise.metrics.strict import score_boundaries, score_entities
 from spanwise.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Scores of entities, and of relations where gold or prediction holds any."""
+    """Scores of entities, also by their boundaries alone, and of relations where gold or prediction holds any."""
 
     entities: Scores
+    boundaries: Score
     relations: RelationScores | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "entities": self.entities.to_dict(),
+            "boundaries": asdict(self.boundaries),
             "relations": None if self.relations is None else self.relations.to_dict(),
         }
 
@@ -37,8 +39,8 @@ def evaluate(
     wanted, found = list(gold), list(predicted)
     if heads:
         wanted, found = [d.narrowed_to_heads() for d in wanted], [d.narrowed_to_heads() for d in found]
-    entities = score_entities(wanted, found)
+    entities, boundaries = score_entities(wanted, found), score_boundaries(wanted, found)
     if not any(document.relations for document in (*wanted, *found)):
-        return Evaluation(entities)
+        return Evaluation(entities, boundaries)
     symmetric = {relation.name for relation in schema.relations if relation.symmetric} if schema else set()
-    return Evaluation(entities, score_relations(wanted, found, symmetric=symmetric))
+    return Evaluation(entities, boundaries, score_relations(wanted, found, symmetric=symmetric))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from spanwise.document import first_come
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
+from spanwise.nn.labels import PiecesOf
 from spanwise.schema import Schema
 
 
@@ -27,6 +28,14 @@ class ModelConfig(BaseModel):
 
     def predicts_nested(self) -> bool:
         """Whether predictions may overlap under these options."""
+        return False
+
+    def reads_descriptions(self) -> bool:
+        """Whether a model that reads descriptions of the labels does so under these options."""
+        return True
+
+    def takes_new_labels(self) -> bool:
+        """Whether labels can be asked for that training did not see."""
         return False
 
     def widest(self) -> int | None:
@@ -178,6 +187,22 @@ class SpanModel(nn.Module, ABC):
     def candidates(self) -> Candidates | None:
         """The spans that batches must carry for this model, if any."""
         return None
+
+    @property
+    def alone(self) -> SpanModel:
+        """The model that reads out, without what only helped to train it."""
+        return self
+
+    @property
+    def reserved(self) -> int:
+        """How many word pieces of the encoder's window the model needs for itself."""
+        return 0
+
+    def read_labels(self, pieces_of: PiecesOf) -> None:
+        """Called once, with a tokenizer, before the model is used: for models that read about their labels."""
+
+    def settle(self) -> None:
+        """Compute what inference would compute once, so that it is saved with the weights."""
 
     def forward(self, batch: Batch) -> Any:
         return self.score(self.encoder(batch), batch)

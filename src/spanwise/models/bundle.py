@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from spanwise.models.base import Candidates, Least, Loss, Prediction, SpanModel
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded
+from spanwise.nn.labels import PiecesOf
 
 
 class BundledScores(NamedTuple):
@@ -34,6 +35,22 @@ class Bundled(SpanModel):
     def candidates(self) -> Candidates | None:
         """The reader's; those of a partner only in training, where alone it is scored."""
         return self.reader.candidates or (self.partner.candidates if self.training else None)
+
+    @property
+    def alone(self) -> SpanModel:
+        return self.reader
+
+    @property
+    def reserved(self) -> int:
+        return max(self.reader.reserved, self.partner.reserved)
+
+    def read_labels(self, pieces_of: PiecesOf) -> None:
+        for member in (self.reader, self.partner):
+            member.read_labels(pieces_of)
+
+    def settle(self) -> None:
+        for member in (self.reader, self.partner):
+            member.settle()
 
     def score(self, encoded: Encoded, batch: Batch) -> BundledScores:
         partner = self.partner.score(encoded, batch) if self.training else None

@@ -38,7 +38,17 @@ class WordEncoder(nn.Module):
             transformer.get_input_embeddings().weight.requires_grad_(False)
 
     def forward(self, batch: Batch) -> Encoded:
-        hidden = self.transformer(input_ids=batch.pieces, attention_mask=batch.piece_mask).last_hidden_state
+        return self.pool(self.hidden(batch.pieces, batch.piece_mask), batch)
+
+    def hidden(self, pieces: Tensor, mask: Tensor, types: Tensor | None = None) -> Tensor:
+        """The transformer's vectors of word pieces; `types` tell one text from another. [B, P] each -> [B, P, d]"""
+        kinds = {} if types is None else {"token_type_ids": types}
+        output = self.transformer(input_ids=pieces, attention_mask=mask, **kinds)
+        vectors: Tensor = output.last_hidden_state
+        return vectors
+
+    def pool(self, hidden: Tensor, batch: Batch) -> Encoded:
+        """Words from their pieces, wherever in `hidden` the batch says that these are."""
         words = pool_pieces(hidden, batch.first_piece, batch.last_piece, self.pooling, self.pieces_per_word)  # eq. 3
         if self.shapes is not None:
             words = words + self.shapes(batch.shapes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from spanwise import corpora
 from spanwise.corpora import Corpus
 from spanwise.document import Document, outermost
@@ -14,8 +16,10 @@ from spanwise.formats import Report
 from spanwise.models.base import DataFacts
 from spanwise.models.registry import find
 from spanwise.pipeline import Blueprint, Pipeline, data_facts
-from spanwise.recipe import Recipe
+from spanwise.recipe import DataSection, Descriptions, Recipe
 from spanwise.text.alignment import segmented, word_spans
+
+DESCRIPTIONS = "descriptions.yaml"
 
 
 @dataclass(frozen=True)
@@ -35,21 +39,45 @@ class Prepared:
 def load_corpus(recipe: Recipe, report: Report | None = None) -> Corpus:
     data = recipe.data
     if data.corpus is not None:
-        return corpora.load(data.corpus)
-    return corpora.from_files(
-        data.train, data.dev, data.test, format=data.format, scheme=data.scheme, skip_bad=data.skip_bad, report=report
-    )
+        corpus = corpora.load(data.corpus)
+    else:
+        corpus = corpora.from_files(
+            *(data.train, data.dev, data.test),
+            format=data.format,
+            scheme=data.scheme,
+            skip_bad=data.skip_bad,
+            report=report,
+        )
+    return described(corpus, data)
+
+
+def described(corpus: Corpus, data: DataSection) -> Corpus:
+    """The corpus with the descriptions that the recipe gives, or that lie beside its own training files."""
+    given = data.descriptions
+    if given is None:
+        beside = [path.parent / DESCRIPTIONS for path in data.train]
+        given = next((path for path in beside if path.is_file()), None)
+    if given is None:
+        return corpus
+    texts = given if isinstance(given, Descriptions) else Descriptions.load(given)
+    return replace(corpus, schema=corpus.schema.described(texts.entities, texts.relations))
 
 
 def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
     """Check recipe and data against each other and settle what the recipe leaves open."""
     report = Report()
-    corpus = corpus or load_corpus(recipe, report)
+    corpus = described(corpus, recipe.data) if corpus else load_corpus(recipe, report)
     if not corpus.splits.get("train"):
         raise RecipeError(f"corpus {corpus.name!r} has no training documents; it has {', '.join(corpus.splits)}.")
+    if recipe.data.leave_out:
+        corpus = _without(corpus, recipe.data.leave_out)
     if not corpus.schema.entities:
         raise RecipeError(f"the training data of {corpus.name!r} marks no entity; there is nothing to learn.")
     corpus = _joined(corpus, recipe.data.train_on)
+    if recipe.data.sample is not None:
+        corpus = _sampled(corpus, recipe.data.sample)
+    if recipe.data.shots is not None:
+        corpus = few_shots(corpus, recipe.data.shots, recipe.train.seed)
     if recipe.data.heads:
         narrowed = {name: tuple(d.narrowed_to_heads() for d in docs) for name, docs in corpus.splits.items()}
         corpus = replace(corpus, splits=narrowed)
@@ -107,10 +135,52 @@ def _outermost_only(document: Document) -> Document:
 
 
 def _check_abilities(recipe: Recipe, corpus: Corpus) -> None:
-    if find(recipe.model.name).can.needs_descriptions:
-        silent = [entity.name for entity in corpus.schema.entities if not entity.description]
-        if silent:
-            raise RecipeError(f"{recipe.model.name} reads descriptions of the labels, and {silent[0]!r} has none.")
+    for section in (recipe.model, recipe.bundle):
+        if section is None or not find(section.name).can.needs_descriptions:
+            continue
+        if section.config().reads_descriptions() and (silent := corpus.schema.undescribed):
+            raise RecipeError(
+                f"{section.name} reads descriptions of the labels, and {', '.join(silent)} "
+                f"{'have' if len(silent) > 1 else 'has'} none; write them into {DESCRIPTIONS} beside the training "
+                f"file, or under data.descriptions in the recipe."
+            )
+
+
+def _without(corpus: Corpus, names: Sequence[str]) -> Corpus:
+    """The corpus as if these entity types did not exist."""
+    schema = corpus.schema.without(names)
+    seen = {
+        split: tuple(document.of_labels(schema.entity_names) for document in documents)
+        for split, documents in corpus.splits.items()
+    }
+    return replace(corpus, splits=seen, schema=schema)
+
+
+def _sampled(corpus: Corpus, size: int) -> Corpus:
+    """The corpus with so many of its training documents, in their order; always the same ones."""
+    train = corpus.splits["train"]
+    chosen = np.sort(np.random.default_rng(0).permutation(len(train))[:size])
+    return replace(corpus, splits={**corpus.splits, "train": tuple(train[index] for index in chosen)})
+
+
+def few_shots(corpus: Corpus, shots: int, seed: int) -> Corpus:
+    """Train on so many documents for each label, drawn without repetition (LEAR, section 5.2), and without dev.
+
+    A label that the documents of others already bring still gets its own; one with fewer gives all it has.
+    """
+    rng = np.random.default_rng(seed)
+    train = corpus.splits["train"]
+    chosen: set[int] = set()
+    for name in corpus.schema.entity_names:
+        holds = [i for i, document in enumerate(train) if i not in chosen and _holds(document, name)]
+        chosen.update(rng.permutation(holds)[:shots].tolist())
+    drawn = tuple(train[index] for index in sorted(chosen))
+    kept = {split: documents for split, documents in corpus.splits.items() if split != "dev"}
+    return replace(corpus, splits={**kept, "train": drawn})
+
+
+def _holds(document: Document, label: str) -> bool:
+    return any(entity.label == label for entity in document.entities)
 
 
 def _unlearnt_relations(blueprint: Blueprint, documents: Sequence[Document]) -> Sequence[str]:

@@ -1,0 +1,189 @@
+"""What label knowledge costs (LEAR, Table 3): LEAR and the QA formalisation beside the traditional one, as |C| grows.
+
+    python benchmarks/label_speed.py --labels 4 7 33 115 --texts 64 --repeats 3 --plot docs/figures/label_speed.svg
+    python benchmarks/label_speed.py --labels 33 --encoder bert-base --models lear traditional
+    python benchmarks/label_speed.py --memory
+
+The labels are the first so many of GENEVA's event types, with its descriptions; the texts are sentences of its test
+split. All models have the same encoder (with random weights for `bert-base`), texts and batches, and take turns in one
+process; what is told is the ratio of their times to the traditional formalisation's, with its spread over the repeats.
+Inference goes from documents to documents, decoding included. The models are untrained, so the bias of starts and ends
+is lowered until few words are either: decoding would else be timed on spans that no user sees.
+`--memory` instead tells the peak memory of one training step and of inference with 115 labels and texts of 256 words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from spanwise import corpora, runtime
+from spanwise.document import Document
+from spanwise.encoders import EncoderConfig, load_pretrained, without_pooler
+from spanwise.inference.extractor import Extractor
+from spanwise.pipeline import Blueprint, Pipeline
+from spanwise.recipe import ModelSection, TrainSection
+from spanwise.schema import Schema
+from spanwise.text.alignment import segmented
+from spanwise.training.optimization import optimizer_for
+
+BASELINE = "traditional"
+MODELS = ("traditional", "lear", "qa")
+BATCH = 32
+RARE = -4.0  # the bias of starts and ends: about one word in fifty passes
+
+
+def encoder(name: str) -> tuple[Any, Any]:
+    """The default encoder, or one of BERT-base's size with random weights and the default's tokenizer."""
+    transformer, tokenizer = load_pretrained("minilm")
+    if name == "bert-base":
+        from transformers import BertConfig, BertModel
+
+        transformer = without_pooler(BertModel(BertConfig(vocab_size=transformer.config.vocab_size)))
+    return transformer, tokenizer
+
+
+class Timed:
+    """A model with its own copy of the encoder, that reads texts and takes training steps."""
+
+    def __init__(self, name: str, size: str, schema: Schema, documents: Sequence[Document]) -> None:
+        runtime.seed_step(1)
+        self.pipeline = Pipeline(Blueprint(EncoderConfig(), ModelSection(name=name), None), schema, *encoder(size))
+        for layer in (self.pipeline.model.start, self.pipeline.model.end):
+            torch.nn.init.constant_(layer.bias, RARE)
+        self.documents = list(documents)
+        groups = self.pipeline.builder.build(self.documents, gold=True)
+        self.examples = [example for group in groups for example in group]
+        self.optimizer = optimizer_for(self.pipeline.model, TrainSection())
+        self.extractor = Extractor(self.pipeline)
+
+    def read(self) -> None:
+        self.extractor(self.documents)
+
+    def step(self) -> None:
+        batch = self.pipeline.collate(self.examples[:BATCH], rng=runtime.seed_step(1))
+        self.pipeline.model.train()
+        self.pipeline.model.loss(self.pipeline.model(batch), batch).total.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def seconds(task: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    task()
+    return time.perf_counter() - began
+
+
+def ratios(times: dict[str, list[float]]) -> dict[str, Any]:
+    """Of each model to the baseline, measured one after the other: median, lowest and highest."""
+    found = {}
+    for name, own in times.items():
+        each = [other / base for base, other in zip(times[BASELINE], own, strict=True)]
+        shown = (statistics.median(each), min(each), max(each), statistics.median(own))
+        found[name] = dict(zip(("ratio", "lowest", "highest", "seconds"), (round(n, 3) for n in shown), strict=True))
+    return found
+
+
+def in_turn(models: dict[str, Timed], task: Callable[[Timed], None], repeats: int) -> dict[str, Any]:
+    for model in models.values():
+        task(model)
+    rounds = [{name: seconds(lambda m=model: task(m)) for name, model in models.items()} for _ in range(repeats)]
+    return ratios({name: [round_[name] for round_ in rounds] for name in models})
+
+
+def corpus(labels: int, texts: int) -> tuple[Schema, list[Document]]:
+    """The first labels of GENEVA, and test sentences with what they hold of them."""
+    geneva = corpora.load("geneva")
+    schema = Schema(geneva.schema.entities[:labels])
+    return schema, [segmented(d.of_labels(schema.entity_names)) for d in geneva.split("test")[:texts]]
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for labels in options.labels:
+        schema, documents = corpus(labels, options.texts)
+        models = {name: Timed(name, options.encoder, schema, documents) for name in options.models}
+        read = in_turn(models, Timed.read, options.repeats)
+        step = in_turn(models, Timed.step, options.repeats)
+        rows.append({"labels": labels, "inference": read, "training step": step})
+        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    return rows
+
+
+def peak(name: str) -> dict[str, Any]:
+    """Of this process: with the encoder alone, after inference, and after a training step."""
+    schema, documents = corpus(115, 32)
+    words = [word for document in documents for word in document.word_texts][:256]
+    long = Document.from_words(words)
+    model = Timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(BATCH)])
+    found = {"loaded": _peak()}
+    model.read()
+    found["inference"] = _peak()
+    model.step()
+    return {"model": name, **found, "training step": _peak()}
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    """Both ratios against |C|, on logarithmic scales."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+    for axis, kind in zip(axes, ("inference", "training step"), strict=True):
+        for name in rows[0][kind]:
+            points = [row[kind][name] for row in rows]
+            centre = [point["ratio"] for point in points]
+            spread = [[p["ratio"] - p["lowest"] for p in points], [p["highest"] - p["ratio"] for p in points]]
+            axis.errorbar([row["labels"] for row in rows], centre, yerr=spread, marker="o", label=name)
+        axis.set(xscale="log", yscale="log", title=kind, xlabel="|C|, the number of labels")
+    axes[0].set_ylabel("time / traditional")
+    axes[0].legend()
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--labels", type=int, nargs="+", default=[4, 7, 33, 115])
+    parser.add_argument("--models", nargs="+", default=list(MODELS))
+    parser.add_argument("--encoder", choices=("minilm", "bert-base"), default="minilm")
+    parser.add_argument("--texts", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--peak", choices=MODELS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    threads = runtime.set_threads()
+    if options.peak:
+        print(json.dumps(peak(options.peak)))
+        return
+    if options.memory:
+        for name in options.models:
+            subprocess.run([sys.executable, __file__, "--peak", name], check=True)  # noqa: S603
+        return
+    rows = measure(options)
+    print(json.dumps({"encoder": options.encoder, "threads": threads, "texts": options.texts, "rows": rows}, indent=2))
+    if options.plot:
+        plot(rows, options.plot)
+
+
+if __name__ == "__main__":
+    main()
