@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -27,6 +25,7 @@ from spanwise.text.examples import Example
 from spanwise.training.optimization import optimizer_for
 from spanwise.training.preparation import prepare
 from spanwise.training.trainer import Objective
+from timing import seconds
 
 BASELINE = "seq-ner"
 
@@ -53,12 +52,6 @@ class Learner:
         torch.nn.utils.clip_grad_norm_(self.objective.parameters(), self.recipe.train.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
-
-
-def seconds(task: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    task()
-    return time.perf_counter() - began
 
 
 def epoch(learners: list[Learner], number: int) -> list[float]:

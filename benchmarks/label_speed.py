@@ -20,7 +20,6 @@ import resource
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +36,7 @@ from spanwise.recipe import ModelSection, TrainSection
 from spanwise.schema import Schema
 from spanwise.text.alignment import segmented
 from spanwise.training.optimization import optimizer_for
+from timing import seconds
 
 BASELINE = "traditional"
 MODELS = ("traditional", "lear", "qa")
@@ -77,12 +77,6 @@ class Timed:
         self.pipeline.model.loss(self.pipeline.model(batch), batch).total.backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
-
-
-def seconds(task: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    task()
-    return time.perf_counter() - began
 
 
 def ratios(times: dict[str, list[float]]) -> dict[str, Any]:
