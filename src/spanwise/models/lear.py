@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from spanwise.models.base import Abilities
-from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores
+from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores, pointer
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.nn.labels import LabelReader, LabelTokens, PiecesOf, state_of
@@ -66,7 +66,7 @@ class LEAR(PointerModel):
         self.fuse = nn.Linear(dim, dim)  # V, b
         for layer in (self.of_words, self.of_labels, self.fuse):
             nn.init.xavier_normal_(layer.weight)  # torch's own draw would shrink what passes two of them to a third
-        self.start, self.end = (nn.Linear(dim, rows) for _ in range(2))  # M_s, b_s and M_e, b_e, one row per label
+        self.start, self.end = (pointer(dim, rows) for _ in range(2))  # M_s, b_s and M_e, b_e, one row per label
         self.matcher = Matcher(config.matcher, dim, 1) if config.nested else None
         self.embedding = nn.Embedding(labels, dim) if config.knowledge == "embeddings" else None
         self.labels: LabelReader | None = None

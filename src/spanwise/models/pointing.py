@@ -8,6 +8,7 @@ where the task is flat, the more probable of two that overlap stays, as in every
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from spanwise.nn.batch import Batch
 from spanwise.nn.pointers import LEAST, Matches, crossed, heuristic, nearest, pointer_targets
 
 CELLS = 2**22  # pairs of words that are looked at together
+RARE = 0.01  # how likely a word is to be a start (an end) of a label, before anything is learnt
 MatcherKind = Literal["linear", "mlp"]
 
 
@@ -81,6 +83,14 @@ class Matcher(nn.Module):
         if self.weigh is None:
             return both.squeeze(-1)
         return (F.gelu(both) * self.weigh[label % self.rows]).sum(-1)
+
+
+def pointer(dim: int, labels: int) -> nn.Linear:
+    """Starts or ends from words. Training begins where they are rare, as they are: from one half, the first steps
+    would go into unlearning what is wrong of nearly every word and label."""
+    layer = nn.Linear(dim, labels)
+    nn.init.constant_(layer.bias, math.log(RARE / (1 - RARE)))
+    return layer
 
 
 class PointerModel(SpanModel):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from spanwise.models.base import Abilities
-from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores
+from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores, pointer
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.nn.labels import LabelPieces, PiecesOf
@@ -43,7 +43,7 @@ class QA(PointerModel):
     def __init__(self, encoder: WordEncoder, config: QAConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
         self.dropout = nn.Dropout(config.dropout)
-        self.start, self.end = (nn.Linear(encoder.dim, 1) for _ in range(2))
+        self.start, self.end = (pointer(encoder.dim, 1) for _ in range(2))
         self.matcher = Matcher(config.matcher, encoder.dim, 1) if config.nested else None
         self.prefix = 0  # special pieces before a text
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from spanwise.models.base import Abilities
-from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores
+from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores, pointer
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.schema import Schema
@@ -25,7 +25,7 @@ class Traditional(PointerModel):
         super().__init__(encoder, config, schema)
         labels = len(schema.entities)
         self.dropout = nn.Dropout(config.dropout)
-        self.start, self.end = (nn.Linear(encoder.dim, labels) for _ in range(2))
+        self.start, self.end = (pointer(encoder.dim, labels) for _ in range(2))
         self.matcher = Matcher(config.matcher, encoder.dim, labels) if config.nested else None
 
     def score(self, encoded: Encoded, batch: Batch) -> PointerScores:
