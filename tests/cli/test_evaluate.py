@@ -18,7 +18,7 @@ def test_json_is_one_object_with_the_promised_keys(command: Command, trained: Pa
     done = command("evaluate", trained, easy_files / "test.jsonl", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
-    assert set(found) == {"entities", "boundaries", "relations"}
+    assert set(found) == {"entities", "boundaries", "widths", "nesting", "relations"}
     assert found["relations"] is None
     assert set(found["boundaries"]) == set(found["entities"]["micro"])
     assert set(found["entities"]) == {"micro", "macro", "labels"}
@@ -141,3 +141,15 @@ def test_boundaries_are_scored_alone_whatever_the_label(
     numbers = [cell.strip() for cell in row.strip(" │|").replace("│", "|").split("|")][1:]
     shares = [f"{100 * boundaries[name]:.2f}" for name in ("precision", "recall", "f1")]
     assert numbers == [*shares, str(boundaries["gold"]), str(boundaries["predicted"])]
+
+
+def test_entities_are_also_shown_by_width_and_by_nesting(command: Command, trained: Path, easy_files: Path) -> None:
+    found = json.loads(command("evaluate", trained, easy_files / "test.jsonl", "--json").out)
+    done = command("evaluate", trained, easy_files / "test.jsonl", "--by", "width", "--by", "nesting")
+    rows = [line.replace("│", " ").split() for line in done.out.splitlines()]
+    for groups in (found["widths"], found["nesting"]):
+        for group, score in groups.items():
+            assert [group, *(f"{100 * score[name]:.2f}" for name in ("precision", "recall", "f1"))] in [
+                row[:4] for row in rows
+            ]
+    assert set(found["nesting"]) == {"flat"}

@@ -45,6 +45,8 @@ def scores(gold: Sequence[Document], predicted: Sequence[Document], schema: Sche
         "test": asdict(found.entities.micro),
         "test_macro_f1": found.entities.macro.f1,
         "boundaries": asdict(found.boundaries),
+        "widths": {group: asdict(score) for group, score in found.widths.items()},
+        "nesting": {group: asdict(score) for group, score in found.nesting.items()},
         "relations": relations and {kind: _averages(relations[kind]) for kind in relations},
         "documents": {kind: [*map(list, rows)] for kind, rows in counts.items() if rows is not None},
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +17,14 @@ from spanwise.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from spanwise.metrics import Evaluation, Scores
+    from spanwise.metrics import Evaluation, Score, Scores
+
+
+class Breakdown(StrEnum):
+    """What entities can be grouped by."""
+
+    WIDTH = "width"
+    NESTING = "nesting"
 
 
 @app.command()
@@ -32,6 +41,9 @@ def evaluate(
     ] = None,
     relation_threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Least probability of a relation; default: the model's.")
+    ] = None,
+    by: Annotated[
+        list[Breakdown] | None, typer.Option(help="Also the scores of entities by this; may be given twice.")
     ] = None,
     heads: Annotated[bool, typer.Option("--heads", help="Score entities by their head regions, where marked.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
@@ -76,6 +88,8 @@ def evaluate(
         emit_json(result.to_dict())
     else:
         print_scores(result)
+        for breakdown in by or ():
+            print_groups(breakdown, result)
 
 
 def print_scores(result: Evaluation) -> None:
@@ -91,19 +105,32 @@ def print_scores(result: Evaluation) -> None:
         out.print(scores_table(result.relations.strict))
 
 
+def print_groups(breakdown: Breakdown, result: Evaluation) -> None:
+    """Entities by their number of words, or by how they lie in one another."""
+    out.print()
+    out.print(
+        _groups_table(*(("words", result.widths) if breakdown is Breakdown.WIDTH else ("nesting", result.nesting)))
+    )
+
+
 def scores_table(scores: Scores) -> Table:
     """Labels, then micro and macro averages, in per cent."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("label", *("precision", "recall", "F1", "gold", "predicted"))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for label, score in scores.labels.items():
-        table.add_row(escape(label), *_percent(score), str(score.gold), str(score.predicted))
+    table = _groups_table("label", scores.labels)
     table.add_section()
     table.add_row("micro", *_percent(scores.micro), str(scores.micro.gold), str(scores.micro.predicted))
     table.add_row("macro", *_percent(scores.macro))
+    return table
+
+
+def _groups_table(name: str, groups: Mapping[str, Score]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(name, *("precision", "recall", "F1", "gold", "predicted"))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for group, score in groups.items():
+        table.add_row(escape(group), *_percent(score), str(score.gold), str(score.predicted))
     return table
 
 

@@ -7,6 +7,7 @@ from spanwise.metrics.relations import RelationScores, score_relations
 from spanwise.metrics.scores import Average, Score, Scores
 from spanwise.metrics.significance import DocumentCounts, Significance, document_counts, randomization_test
 from spanwise.metrics.strict import score_boundaries, score_entities
+from spanwise.metrics.structure import score_by_nesting, score_by_width
 
 __all__ = [
     "Average",
@@ -20,6 +21,8 @@ __all__ = [
     "evaluate",
     "randomization_test",
     "score_boundaries",
+    "score_by_nesting",
+    "score_by_width",
     "score_entities",
     "score_relations",
 ]

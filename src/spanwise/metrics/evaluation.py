@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,21 +10,27 @@ from spanwise.document import Document
 from spanwise.metrics.relations import RelationScores, score_relations
 from spanwise.metrics.scores import Score, Scores
 from spanwise.metrics.strict import score_boundaries, score_entities
+from spanwise.metrics.structure import score_by_nesting, score_by_width
 from spanwise.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Scores of entities, also by their boundaries alone, and of relations where gold or prediction holds any."""
+    """Scores of entities, also by their boundaries alone, by their width and by how they lie in one another, and of
+    relations where gold or prediction holds any."""
 
     entities: Scores
     boundaries: Score
+    widths: Mapping[str, Score]
+    nesting: Mapping[str, Score]
     relations: RelationScores | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "entities": self.entities.to_dict(),
             "boundaries": asdict(self.boundaries),
+            "widths": {group: asdict(score) for group, score in self.widths.items()},
+            "nesting": {group: asdict(score) for group, score in self.nesting.items()},
             "relations": None if self.relations is None else self.relations.to_dict(),
         }
 
@@ -39,8 +45,14 @@ def evaluate(
     wanted, found = list(gold), list(predicted)
     if heads:
         wanted, found = [d.narrowed_to_heads() for d in wanted], [d.narrowed_to_heads() for d in found]
-    entities, boundaries = score_entities(wanted, found), score_boundaries(wanted, found)
-    if not any(document.relations for document in (*wanted, *found)):
-        return Evaluation(entities, boundaries)
-    symmetric = {relation.name for relation in schema.relations if relation.symmetric} if schema else set()
-    return Evaluation(entities, boundaries, score_relations(wanted, found, symmetric=symmetric))
+    relations = None
+    if any(document.relations for document in (*wanted, *found)):
+        symmetric = {relation.name for relation in schema.relations if relation.symmetric} if schema else set()
+        relations = score_relations(wanted, found, symmetric=symmetric)
+    return Evaluation(
+        entities=score_entities(wanted, found),
+        boundaries=score_boundaries(wanted, found),
+        widths=score_by_width(wanted, found),
+        nesting=score_by_nesting(wanted, found),
+        relations=relations,
+    )

@@ -1,0 +1,67 @@
+"""Strict scores of entities by what makes them hard: their width, and how they lie in one another (DSpERT, section 4).
+
+An entity, gold or predicted, belongs to the group that its own bounds put it in, so that a false one costs the
+precision of the group it looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from spanwise.document import Document, Entity
+from spanwise.metrics.pairing import paired
+from spanwise.metrics.scores import Score, count_matches
+from spanwise.text.alignment import segmented, word_spans
+
+WIDE = 10  # words; wider entities are one group
+NESTING = ("flat", "nested", "covering", "both")
+Bounds = tuple[int, int]
+
+
+def score_by_width(gold: Iterable[Document], predicted: Iterable[Document]) -> Mapping[str, Score]:
+    """By the number of words, from "1" to "10" and "11+"; "?" holds what does not fall on word borders."""
+    pairs = ((segmented(one), segmented(other)) for one, other in paired(gold, predicted))
+    scores = count_matches((_by_width(one), _by_width(other)) for one, other in pairs).labels
+    return dict(sorted(scores.items(), key=lambda item: int(item[0].rstrip("+").replace("?", "99"))))
+
+
+def score_by_nesting(gold: Iterable[Document], predicted: Iterable[Document]) -> Mapping[str, Score]:
+    """By the gold entities around and inside.
+
+    nested: inside a gold entity that has another inside it; covering: around a gold entity that lies inside another;
+    both; flat: neither.
+    """
+    pairs = ((_nesting(one), one.entities, other.entities) for one, other in paired(gold, predicted))
+    scores = count_matches((_grouped(group, one), _grouped(group, other)) for group, one, other in pairs).labels
+    return {name: scores[name] for name in NESTING if name in scores}
+
+
+def _by_width(document: Document) -> Iterator[tuple[str, tuple[Bounds, str]]]:
+    for entity, words in zip(document.entities, word_spans(document), strict=True):
+        width = 0 if words is None else words[1] - words[0]
+        name = "?" if words is None else str(width) if width <= WIDE else f"{WIDE + 1}+"
+        yield name, ((entity.start, entity.end), entity.label)
+
+
+def _grouped(group: Callable[[Bounds], str], entities: Sequence[Entity]) -> Iterator[tuple[str, tuple[Bounds, str]]]:
+    for entity in entities:
+        bounds = entity.start, entity.end
+        yield group(bounds), (bounds, entity.label)
+
+
+def _nesting(gold: Document) -> Callable[[Bounds], str]:
+    """The group of any bounds in a document of which this is the gold."""
+    all_bounds = {(entity.start, entity.end) for entity in gold.entities}
+    outer = {one for one in all_bounds if any(_inside(other, one) for other in all_bounds)}
+    inner = {one for one in all_bounds if any(_inside(one, other) for other in all_bounds)}
+
+    def group(bounds: Bounds) -> str:
+        nested = any(_inside(bounds, other) for other in outer)
+        covering = any(_inside(other, bounds) for other in inner)
+        return NESTING[nested + 2 * covering]
+
+    return group
+
+
+def _inside(one: Bounds, other: Bounds) -> bool:
+    return one != other and other[0] <= one[0] and one[1] <= other[1]
