@@ -77,6 +77,7 @@ class DataSection(_Section):
     train_on: tuple[str, ...] = ("train",)  # splits; with dev among them, the last epoch is kept, not the best on dev
     heads: bool = False  # train and score on the entities' head regions, where they are marked
     descriptions: Descriptions | Path | None = None  # of the labels; None: descriptions.yaml beside the train files
+    description_sentences: int | None = Field(None, ge=1)  # how many of each are read, from the first; None: all
     sample: int | None = Field(None, ge=1)  # train on so many documents, the same ones whatever the seed
     shots: int | None = Field(None, ge=1)  # few-shot: train on so many documents for each label, drawn by the seed
     leave_out: tuple[str, ...] = ()  # entity types that training does not see

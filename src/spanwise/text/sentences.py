@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from spanwise.document import Offsets
+from spanwise.text.words import segment
 
 SHORT_LINE = 8
 """A line of at most this many words, before a line that starts with a capital, is taken as a heading."""
@@ -31,6 +32,13 @@ _OPENERS = """
 """
 _NEVER_LAST = frozenset(_TITLES.split())
 _USUAL_FIRST = frozenset(_OPENERS.split())
+
+
+def first_sentences(text: str, number: int) -> str:
+    """So many sentences of a text, from its first."""
+    words = segment(text)
+    starts = sentence_starts(text, words)
+    return text if len(starts) <= number else text[: words[starts[number]].start].rstrip()
 
 
 def sentence_starts(text: str, words: Sequence[Offsets]) -> list[int]:

@@ -17,7 +17,9 @@ from spanwise.models.base import DataFacts
 from spanwise.models.registry import find
 from spanwise.pipeline import Blueprint, Pipeline, data_facts
 from spanwise.recipe import DataSection, Descriptions, Recipe
+from spanwise.schema import Schema
 from spanwise.text.alignment import segmented, word_spans
+from spanwise.text.sentences import first_sentences
 
 DESCRIPTIONS = "descriptions.yaml"
 
@@ -57,10 +59,22 @@ def described(corpus: Corpus, data: DataSection) -> Corpus:
     if given is None:
         beside = [path.parent / DESCRIPTIONS for path in data.train]
         given = next((path for path in beside if path.is_file()), None)
-    if given is None:
-        return corpus
-    texts = given if isinstance(given, Descriptions) else Descriptions.load(given)
-    return replace(corpus, schema=corpus.schema.described(texts.entities, texts.relations))
+    schema = corpus.schema
+    if given is not None:
+        texts = given if isinstance(given, Descriptions) else Descriptions.load(given)
+        schema = schema.described(texts.entities, texts.relations)
+    if data.description_sentences is not None:
+        schema = _shortened(schema, data.description_sentences)
+    return replace(corpus, schema=schema)
+
+
+def _shortened(schema: Schema, sentences: int) -> Schema:
+    """The schema with so many sentences of each description."""
+    entities, relations = (
+        {kind.name: first_sentences(kind.description, sentences) for kind in kinds}
+        for kinds in (schema.entities, schema.relations)
+    )
+    return schema.described(entities, relations)
 
 
 def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
