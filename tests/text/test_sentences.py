@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.document import Document
-from spanwise.text.sentences import sentence_starts
+from spanwise.text.sentences import first_sentences, sentence_starts
 from spanwise.text.words import segment
 
 
@@ -103,3 +103,10 @@ def test_time_stays_linear(unit: str) -> None:
     began = time.perf_counter()
     sentence_starts(text, words)
     assert time.perf_counter() - began < 3, "a quadratic rule would take minutes"
+
+
+@given(st.text(alphabet='aB1.!?。…"() \n-,'), st.integers(1, 4))
+def test_the_first_sentences_of_a_text_are_its_beginning(text: str, number: int) -> None:
+    kept = first_sentences(text, number)
+    assert text.startswith(kept)
+    assert kept == text or kept.endswith(sentences(text)[number - 1])

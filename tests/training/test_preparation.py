@@ -91,6 +91,15 @@ def test_descriptions_of_the_recipe_take_the_place_of_those_of_a_corpus(
     assert "somewhere" not in told(flat_corpus).values()
 
 
+def test_so_many_sentences_of_each_description_are_read(files: Path) -> None:
+    person, place = "Someone, e.g. Ann. Not a god! Not a dog.", "Somewhere."
+    describe(files / "descriptions.yaml", entities={"Person": person, "Place": place})
+    first = {number: told(prepared(files, f"data.description_sentences={number}")) for number in (1, 2, 3, 9)}
+    assert first[1] == {"Person": "Someone, e.g. Ann.", "Place": place}
+    assert first[2] == {"Person": "Someone, e.g. Ann. Not a god!", "Place": place}
+    assert first[3] == first[9] == told(prepared(files)) == {"Person": person, "Place": place}
+
+
 def test_relations_are_described_as_well(make_recipe: Callable[..., Recipe], flat_corpus: Corpus) -> None:
     corpus = replace(flat_corpus, schema=replace(flat_corpus.schema, relations=(RelationType("in", "at"),)))
     data = {"corpus": "demo", "descriptions": {"relations": {"in": "is found in"}}}
