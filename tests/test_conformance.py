@@ -195,8 +195,9 @@ def test_relations_between_given_entities_are_those_it_learnt(
 
 def rows_of(scores: Any, batch: Batch, row: int) -> list[Tensor]:
     """What the scores say about one example: of its words [B, T, …] or of its spans [N, …]."""
-    if isinstance(scores, tuple):  # but for what pairs will be scored from: they are compared as relations
-        parts = (part for name, part in scores._asdict().items() if name != "seen")  # type: ignore[attr-defined]
+    if isinstance(scores, tuple):  # but for the spans themselves, and for what pairs will be scored from
+        named = scores._asdict().items()  # type: ignore[attr-defined]
+        parts = (part for name, part in named if name not in ("seen", "spans"))
         return [tensor for part in parts for tensor in rows_of(part, batch, row)]
     if scores is None or not len(scores):  # of a partner, and of pairs, at work
         return []
@@ -418,10 +419,13 @@ def letter_reader(variant: Variant, corpus: Corpus, make_pipeline: Callable[...,
     pipeline: Any = make_pipeline(variant.model, corpus, **variant.arguments())
     pipeline.model.decode = read_letters(pipeline)
     pipeline.model.score = lambda encoded, batch: None
-    pipeline.model.encoder.transformer.forward = lambda input_ids, **_: SimpleNamespace(
-        last_hidden_state=torch.zeros(*input_ids.shape, 32)
-    )
+    pipeline.model.encoder.transformer.forward = says_nothing
     return pipeline
+
+
+def says_nothing(input_ids: Tensor, **_: object) -> SimpleNamespace:
+    vectors = torch.zeros(*input_ids.shape, 32)
+    return SimpleNamespace(last_hidden_state=vectors, hidden_states=(vectors,) * 3)
 
 
 @st.composite

@@ -198,6 +198,17 @@ class SpanModel(nn.Module, ABC):
         """How many word pieces of the encoder's window the model needs for itself."""
         return 0
 
+    @property
+    def levels(self) -> int:
+        """Below how many of the encoder's last blocks it wants to see the words as well."""
+        return 0
+
+    @property
+    def pretrained(self) -> Iterable[nn.Parameter]:
+        """What was pretrained and learns slowly."""
+        parameters: Iterable[nn.Parameter] = self.encoder.transformer.parameters()
+        return parameters
+
     def read_labels(self, pieces_of: PiecesOf) -> None:
         """Called once, with a tokenizer, before the model is used: for models that read about their labels."""
 
@@ -205,7 +216,7 @@ class SpanModel(nn.Module, ABC):
         """Compute what inference would compute once, so that it is saved with the weights."""
 
     def forward(self, batch: Batch) -> Any:
-        return self.score(self.encoder(batch), batch)
+        return self.score(self.encoder(batch, self.levels), batch)
 
     @abstractmethod
     def score(self, encoded: Encoded, batch: Batch) -> Any:

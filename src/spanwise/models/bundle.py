@@ -6,7 +6,11 @@ asked for reads the entities out (BL-SeqNER, BL-SpanNER); its partner only helps
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any, NamedTuple
+
+from torch import nn
 
 from spanwise.models.base import Candidates, Least, Loss, Prediction, SpanModel
 from spanwise.nn.batch import Batch
@@ -43,6 +47,14 @@ class Bundled(SpanModel):
     @property
     def reserved(self) -> int:
         return max(self.reader.reserved, self.partner.reserved)
+
+    @property
+    def levels(self) -> int:
+        return max(self.reader.levels, self.partner.levels if self.training else 0)
+
+    @property
+    def pretrained(self) -> Iterable[nn.Parameter]:
+        return chain(self.reader.pretrained, self.partner.pretrained)
 
     def read_labels(self, pieces_of: PiecesOf) -> None:
         for member in (self.reader, self.partner):

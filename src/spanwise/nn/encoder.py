@@ -15,6 +15,7 @@ class Encoded(NamedTuple):
 
     words: Tensor  # [B, T, d]   e_1 … e_n
     sentence: Tensor  # [B, d]      e_0, the vector of the first special token
+    levels: tuple[Tensor, ...] = ()  # [B, T, d] each: words below each of the last blocks, as many as were asked for
 
 
 class WordEncoder(nn.Module):
@@ -37,8 +38,13 @@ class WordEncoder(nn.Module):
         if freeze_embeddings:
             transformer.get_input_embeddings().weight.requires_grad_(False)
 
-    def forward(self, batch: Batch) -> Encoded:
-        return self.pool(self.hidden(batch.pieces, batch.piece_mask), batch)
+    def forward(self, batch: Batch, levels: int = 0) -> Encoded:
+        """Words above the last block, and below each of the last `levels` blocks."""
+        if not levels:
+            return self.pool(self.hidden(batch.pieces, batch.piece_mask), batch)
+        output = self.transformer(input_ids=batch.pieces, attention_mask=batch.piece_mask, output_hidden_states=True)
+        below = output.hidden_states[-levels - 1 : -1]
+        return self.pool(output.last_hidden_state, batch)._replace(levels=tuple(self._words(h, batch) for h in below))
 
     def hidden(self, pieces: Tensor, mask: Tensor, types: Tensor | None = None) -> Tensor:
         """The transformer's vectors of word pieces; `types` tell one text from another. [B, P] each -> [B, P, d]"""
@@ -49,7 +55,10 @@ class WordEncoder(nn.Module):
 
     def pool(self, hidden: Tensor, batch: Batch) -> Encoded:
         """Words from their pieces, wherever in `hidden` the batch says that these are."""
+        return Encoded(self._words(hidden, batch), hidden[:, 0])
+
+    def _words(self, hidden: Tensor, batch: Batch) -> Tensor:
         words = pool_pieces(hidden, batch.first_piece, batch.last_piece, self.pooling, self.pieces_per_word)  # eq. 3
         if self.shapes is not None:
             words = words + self.shapes(batch.shapes)
-        return Encoded(words * batch.word_mask.unsqueeze(-1), hidden[:, 0])  # eq. 4
+        return words * batch.word_mask.unsqueeze(-1)  # eq. 4

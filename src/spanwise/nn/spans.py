@@ -84,3 +84,27 @@ class SpanRepresentation(nn.Module):
         if self.how != "boundary":
             parts += [max_over(encoded.words, spans, self.max_width), encoded.sentence.index_select(0, spans[:, 0])]
         return torch.cat([*parts, self.widths(spans)], dim=-1)
+
+
+class SpanLSTM(nn.Module):
+    """A BiLSTM over the spans of each size, in the order of the text (DSpERT, appendix C)."""
+
+    def __init__(self, given: int, units: int, dropout: float) -> None:
+        super().__init__()
+        self.dim = 2 * units
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(given, units, batch_first=True, bidirectional=True)
+
+    def forward(self, vectors: Tensor, spans: Tensor) -> Tensor:
+        """vectors [N, given]; spans [N, 3], in any order and as often as they like -> [N, dim]"""
+        if not len(spans):
+            return vectors.new_zeros(0, self.dim)
+        row, start, end = spans.unbind(-1)
+        ordered, place = torch.stack((row, end - start, start), dim=1).unique(dim=0, return_inverse=True)
+        sizes = ordered[:, :2].unique_consecutive(dim=0, return_counts=True)[1].cpu()
+        own = vectors.new_zeros(len(ordered), vectors.shape[1]).index_put((place,), vectors)
+        lines = nn.utils.rnn.pack_sequence(own.split(sizes.tolist()), enforce_sorted=False)
+        padded, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(lines)[0], batch_first=True)
+        inside = (torch.arange(padded.shape[1]) < sizes.unsqueeze(1)).to(padded.device)
+        found: Tensor = self.dropout(padded[inside][place])
+        return found

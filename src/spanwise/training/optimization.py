@@ -11,13 +11,13 @@ from spanwise.recipe import TrainSection
 
 
 def optimizer_for(model: SpanModel, options: TrainSection) -> AdamW:
-    """The transformer learns at `encoder_lr`, the rest at `task_lr`; biases and norms do not decay."""
-    encoder = {id(p) for p in model.encoder.transformer.parameters()}
+    """What was pretrained learns at `encoder_lr`, the rest at `task_lr`; biases and norms do not decay."""
+    pretrained = {id(p) for p in model.pretrained}
     still = _without_decay(model)
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for parameter in model.parameters():
         if parameter.requires_grad:
-            rate = options.encoder_lr if id(parameter) in encoder else options.task_lr
+            rate = options.encoder_lr if id(parameter) in pretrained else options.task_lr
             decay = 0.0 if id(parameter) in still else options.weight_decay
             groups.setdefault((rate, decay), []).append(parameter)
     described = [

@@ -1,0 +1,149 @@
+"""Invented sentences for the models that classify every span, and these models over small encoders of any family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import dspert_oracle as paper
+import numpy as np
+import torch
+from dspert_oracle import Span
+from torch import Tensor, nn
+
+import smoothing_oracle
+from spanwise.corpora import Corpus
+from spanwise.document import Document
+from spanwise.encoders import without_pooler
+from spanwise.models.base import DataFacts
+from spanwise.nn.batch import Batch
+from spanwise.pipeline import Blueprint, Pipeline
+from spanwise.recipe import Recipe
+from spanwise.schema import EntityType, Schema
+from spanwise.text.shapes import word_shape
+
+LABELS = ("Drug", "Effect", "Dose")
+WIDEST = 4
+SENTENCES: tuple[tuple[str, list[tuple[int, int, str]]], ...] = (
+    (
+        "Mara of the RED univer met a rash in IT",
+        # at both edges, as wide as can be, inside and across each other, and one that is too wide
+        [(0, 1, "Drug"), (0, 4, "Dose"), (2, 4, "Dose"), (3, 6, "Effect"), (9, 10, "Effect"), (4, 9, "Drug")],
+    ),
+    ("Pain", [(0, 1, "Effect")]),
+    ("two of the Pills", [(0, 1, "Dose"), (0, 1, "Drug"), (0, 4, "Drug"), (3, 4, "Drug")]),  # two labels on one span
+    ("it rained in the univer", []),
+    ("a gram of it , NO more ,", [(2, 3, "Drug"), (3, 4, "Drug"), (2, 4, "Dose"), (2, 4, "Effect"), (7, 8, "Dose")]),
+)
+LAYERS = 3
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 98,
+    "pad_token_id": 0,
+    "initializer_range": 0.2,  # so that random vectors differ by far more than rounding
+}
+OWN: dict[str, dict[str, Any]] = {
+    "Electra": {"embedding_size": 16},
+    "RoFormer": {"embedding_size": 16},
+    "Albert": {"embedding_size": 16},
+    "Deberta": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+    "DebertaV2": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+}
+Family = Callable[[int], Any]  # a random encoder of so many pieces
+
+
+def encoder_of(family: str, pieces: int, **options: Any) -> Any:
+    """A random encoder, such as BERT, by its name in transformers."""
+    import transformers
+
+    config = getattr(transformers, f"{family}Config")(vocab_size=pieces, **SMALL, **OWN.get(family, {}), **options)
+    return getattr(transformers, f"{family}Model")(config)
+
+
+class Builder:
+    """Builds small models, their weights always the same and no two of them alike; `fresh`: as before training."""
+
+    def __init__(self, make_recipe: Callable[..., Recipe], tokenizer: Any) -> None:
+        self.make_recipe, self.tokenizer = make_recipe, tokenizer
+
+    def __call__(
+        self,
+        model: str,
+        family: str | Family = "Bert",
+        *,
+        fresh: bool = False,
+        encoder: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Pipeline:
+        options = {"max_width": WIDEST, "nested": True, "hidden": 12, **options}
+        recipe = self.make_recipe(model, encoder={"word_shapes": False, **(encoder or {})}, **options)
+        blueprint = Blueprint.from_recipe(recipe, DataFacts({}))
+        make = partial(encoder_of, family) if isinstance(family, str) else family
+        with torch.random.fork_rng():
+            torch.manual_seed(3)
+            transformer = without_pooler(make(len(self.tokenizer)))
+            pipeline = Pipeline(blueprint, corpus().schema, transformer, self.tokenizer)
+            if not fresh:
+                _shake(pipeline.model)
+        pipeline.model.eval()
+        return pipeline
+
+
+@torch.no_grad()
+def _shake(model: nn.Module) -> None:
+    for parameter in model.parameters():
+        if parameter.requires_grad:  # not the angles of rotary positions
+            parameter += 0.1 * torch.randn_like(parameter)
+
+
+def without_dropout(model: nn.Module) -> None:
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+
+
+def corpus() -> Corpus:
+    documents = tuple(Document.from_words(text.split(), entities) for text, entities in SENTENCES)
+    return Corpus("deep", {"train": documents}, Schema(tuple(map(EntityType, LABELS))))
+
+
+def batch_of(pipeline: Pipeline, *, training: bool = False) -> Batch:
+    """All sentences in one padded batch with their gold; in training gold spans come first, once for each label."""
+    groups = list(pipeline.builder.build(corpus().splits["train"], gold=True))
+    assert [len(group) for group in groups] == [1] * len(SENTENCES)
+    return pipeline.collate([example for (example,) in groups], np.random.default_rng(0) if training else None)
+
+
+@torch.no_grad()
+def read(pipeline: Pipeline) -> list[paper.Sentence]:
+    """The sentences as an oracle takes them."""
+    encoder: Any = pipeline.model.encoder
+    found = []
+    for text, _ in SENTENCES:
+        words = text.split()
+        shapes = None if encoder.shapes is None else [encoder.shapes.weight[word_shape(word)] for word in words]
+        found.append(paper.read(encoder.transformer, pipeline.tokenizer, words, shapes))
+    return found
+
+
+def gold_of(row: int) -> smoothing_oracle.Gold:
+    return {(start, end, LABELS.index(label)) for start, end, label in SENTENCES[row][1]}
+
+
+def in_order(spans: Tensor, rows: list[dict[Span, Tensor]]) -> Tensor:
+    """What an oracle found for the spans of each sentence, in the order of a batch."""
+    return torch.stack([rows[row][start, end] for row, start, end in spans.tolist()])
+
+
+def loss_of(config: Any, batch: Batch, logits: list[dict[Span, Tensor]]) -> float:
+    """Eq. 7, smoothed, over the spans of the batch, each once: one with two labels is in it twice."""
+    smoothing = (len(LABELS), config.smoothing, config.smoothing_distance)
+    targets = [smoothing_oracle.targets(spans, gold_of(row), *smoothing) for row, spans in enumerate(logits)]
+    sentences: list[list[tuple[Tensor, list[float]]]] = [[] for _ in SENTENCES]
+    for row, start, end in sorted({(row, start, end) for row, start, end in batch.spans.tolist()}):
+        sentences[row].append((logits[row][start, end], targets[row][start, end]))
+    return paper.loss(sentences)

@@ -1,0 +1,80 @@
+"""The biaffine classifier against its formula, span by span."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import deep_cases as cases
+import dspert_oracle as paper
+import pytest
+import torch
+from torch import Tensor
+
+from spanwise.nn.batch import Batch
+from spanwise.pipeline import Pipeline
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "plain": {"smoothing": 0.0},
+    "smoothed": {},
+    "smoothed-far": {"smoothing": 0.3, "smoothing_distance": 2},
+    "wide": {"max_width": 12},
+    "word-shapes": {"encoder": {"word_shapes": True}},
+}
+
+
+class Case(NamedTuple):
+    """What the model makes of the batch, and what the formula makes of each sentence by itself."""
+
+    pipeline: Pipeline
+    batch: Batch
+    scores: Tensor
+    wanted: list[dict[paper.Span, Tensor]]
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def case(request: pytest.FixtureRequest, build: cases.Builder) -> Case:
+    pipeline = build("biaffine", **SETTINGS[request.param])
+    batch = cases.batch_of(pipeline)
+    oracle = paper.Biaffine(pipeline.model)
+    with torch.no_grad():
+        scores = pipeline.model(batch)
+    return Case(pipeline, batch, scores, [oracle.score(sentence) for sentence in cases.read(pipeline)])
+
+
+def test_candidates_are_all_spans_up_to_the_width(case: Case) -> None:
+    wanted = [(row, *span) for row, spans in enumerate(case.wanted) for span in spans]
+    assert [tuple(span) for span in case.batch.spans.tolist()] == wanted
+
+
+def test_logits_are_those_of_the_formula(case: Case) -> None:
+    wanted = cases.in_order(case.batch.spans, case.wanted)
+    torch.testing.assert_close(case.scores.double(), wanted, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_the_loss_is_smoothed_cross_entropy_summed_over_spans_and_averaged_over_sentences(case: Case) -> None:
+    loss = case.pipeline.model.loss(case.scores, case.batch)
+    wanted = cases.loss_of(case.pipeline.model.config, case.batch, case.wanted)
+    assert loss.total.item() == pytest.approx(wanted, rel=1e-5)
+    assert loss.terms == {"spans": loss.total}
+
+
+@torch.no_grad()
+def test_sampled_negatives_are_as_many_as_asked_for_and_all_that_the_loss_counts(build: cases.Builder) -> None:
+    pipeline = build("biaffine", negatives=3)
+    batch = cases.batch_of(pipeline, training=True)
+    negatives = batch.spans[batch.span_labels == 0]
+    assert negatives[:, 0].bincount().tolist() == [3, 0, 3, 3, 3]
+    wanted = cases.loss_of(
+        pipeline.model.config, batch, [paper.Biaffine(pipeline.model).score(one) for one in cases.read(pipeline)]
+    )
+    assert pipeline.model.loss(pipeline.model(batch), batch).total.item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_every_weight_learns(build: cases.Builder) -> None:
+    pipeline = build("biaffine")
+    batch = cases.batch_of(pipeline, training=True)
+    pipeline.model.loss(pipeline.model(batch), batch).total.backward()
+    gradients = {name: parameter.grad for name, parameter in pipeline.model.named_parameters()}
+    still = [name for name, gradient in gradients.items() if gradient is None or gradient.abs().max() < 1e-4]
+    assert [name for name in still if not name.endswith("key.bias")] == []  # it moves all scores of a query alike
