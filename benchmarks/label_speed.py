@@ -39,6 +39,7 @@ from timing import seconds
 BASELINE = "traditional"
 MODELS = ("traditional", "lear", "qa")
 BATCH = 32
+LONG = 20  # seconds
 
 
 def encoder(name: str) -> tuple[Any, Any]:
@@ -85,8 +86,9 @@ def ratios(times: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def in_turn(models: dict[str, Timed], task: Callable[[Timed], None], repeats: int) -> dict[str, Any]:
-    for model in models.values():
-        task(model)
+    """Each model once to warm up, then in turn; once where a turn takes so long that its spread is small."""
+    slowest = max(seconds(lambda m=model: task(m)) for model in models.values())
+    repeats = repeats if slowest < LONG else 1
     rounds = [{name: seconds(lambda m=model: task(m)) for name, model in models.items()} for _ in range(repeats)]
     return ratios({name: [round_[name] for round_ in rounds] for name in models})
 

@@ -116,11 +116,12 @@ class LEAR(PointerModel):
         labels = self._projected()
         weight, bias = self._readout()
         order = labels.content.sum(-1).argsort()  # of like length together, each block as wide as its longest
-        weight = weight.expand(len(order), -1, -1)
+        parts = (part[order] for part in (*labels, weight.expand(len(order), -1, -1)))
         again = self.training and len(order) * words.numel() > KEPT
         base, found = self.fuse(words), []
-        for rows in order.split(max(1, AT_ONCE // max(words.numel(), 1))):
-            block = (words, base, *(part[rows] for part in (*labels, weight)))
+        at_once = max(1, AT_ONCE // max(words.numel(), 1))
+        for part in zip(*(part.split(at_once) for part in parts), strict=True):
+            block = (words, base, *part)
             found.append(checkpoint(self._read, *block, use_reentrant=False) if again else self._read(*block))
         scores = torch.cat(found)[order.argsort()].transpose(0, 1) + bias  # [n, C, K]
         padded = scores.new_zeros(*batch.word_mask.shape, *scores.shape[1:])
