@@ -75,22 +75,22 @@ class Timed:
         self.optimizer.zero_grad()
 
 
-def ratios(times: dict[str, list[float]]) -> dict[str, Any]:
-    """Of each model to the baseline, measured one after the other: median, lowest and highest."""
-    found = {}
-    for name, own in times.items():
-        each = [other / base for base, other in zip(times[BASELINE], own, strict=True)]
-        shown = (statistics.median(each), min(each), max(each), statistics.median(own))
-        found[name] = dict(zip(("ratio", "lowest", "highest", "seconds"), (round(n, 3) for n in shown), strict=True))
-    return found
-
-
 def in_turn(models: dict[str, Timed], task: Callable[[Timed], None], repeats: int) -> dict[str, Any]:
-    """Each model once to warm up, then in turn; once where a turn takes so long that its spread is small."""
-    slowest = max(seconds(lambda m=model: task(m)) for model in models.values())
-    repeats = repeats if slowest < LONG else 1
-    rounds = [{name: seconds(lambda m=model: task(m)) for name, model in models.items()} for _ in range(repeats)]
-    return ratios({name: [round_[name] for round_ in rounds] for name in models})
+    """Each model once to warm up, then in turn, so many times; what takes long only once more."""
+    slow = {name: seconds(lambda m=model: task(m)) > LONG for name, model in models.items()}
+    times: dict[str, list[float]] = {name: [] for name in models}
+    for turn in range(repeats):
+        for name, model in models.items():
+            if not (turn and slow[name]):
+                times[name].append(seconds(lambda m=model: task(m)))
+    return {name: ratio(own, times[BASELINE]) for name, own in times.items()}
+
+
+def ratio(times: list[float], baseline: list[float]) -> dict[str, float]:
+    """To the baseline's time in the same turn: median, lowest and highest."""
+    each = [other / base for base, other in zip(baseline, times, strict=len(times) > 1)]
+    shown = (statistics.median(each), min(each), max(each), statistics.median(times))
+    return dict(zip(("ratio", "lowest", "highest", "seconds"), (round(n, 3) for n in shown), strict=True))
 
 
 def corpus(labels: int, texts: int) -> tuple[Schema, list[Document]]:
