@@ -2,7 +2,7 @@
 
     python benchmarks/label_speed.py --labels 4 7 33 115 --texts 64 --repeats 3 --plot docs/figures/label_speed.svg
     python benchmarks/label_speed.py --labels 33 --encoder bert-base --models lear traditional
-    python benchmarks/label_speed.py --memory
+    python benchmarks/label_speed.py --memory --batch 8 --models lear traditional
 
 The labels are the first so many of GENEVA's event types, with its descriptions; the texts are sentences of its test
 split. All models have the same encoder (with random weights for `bert-base`), texts and batches, and take turns in one
@@ -112,17 +112,17 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
-def peak(name: str) -> dict[str, Any]:
-    """Of this process: with the encoder alone, after inference, and after a training step."""
+def peak(name: str, batch: int) -> dict[str, Any]:
+    """Of this process, in MB: with the encoder alone, after inference, and after a training step."""
     schema, documents = corpus(115, 32)
     words = [word for document in documents for word in document.word_texts][:256]
     long = Document.from_words(words)
-    model = Timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(BATCH)])
+    model = Timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(batch)])
     found = {"loaded": _peak()}
     model.read()
     found["inference"] = _peak()
     model.step()
-    return {"model": name, **found, "training step": _peak()}
+    return {"model": name, "texts": batch, **found, "training step": _peak()}
 
 
 def _peak() -> int:
@@ -160,15 +160,17 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--batch", type=int, default=BATCH, help="texts of 256 words at once, for --memory")
     parser.add_argument("--peak", choices=MODELS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     threads = runtime.set_threads()
     if options.peak:
-        print(json.dumps(peak(options.peak)))
+        print(json.dumps(peak(options.peak, options.batch)))
         return
     if options.memory:
         for name in options.models:
-            subprocess.run([sys.executable, __file__, "--peak", name], check=True)  # noqa: S603
+            given = ["--peak", name, "--batch", str(options.batch)]
+            subprocess.run([sys.executable, __file__, *given], check=True)  # noqa: S603
         return
     rows = measure(options)
     print(json.dumps({"encoder": options.encoder, "threads": threads, "texts": options.texts, "rows": rows}, indent=2))
