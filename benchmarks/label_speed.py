@@ -17,10 +17,9 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,18 +27,15 @@ from typing import Any
 from spanwise import corpora, runtime
 from spanwise.document import Document
 from spanwise.encoders import EncoderConfig, load_pretrained, without_pooler
-from spanwise.inference.extractor import Extractor
 from spanwise.pipeline import Blueprint, Pipeline
-from spanwise.recipe import ModelSection, TrainSection
+from spanwise.recipe import ModelSection
 from spanwise.schema import Schema
 from spanwise.text.alignment import segmented
-from spanwise.training.optimization import optimizer_for
-from timing import seconds
+from timing import Timed, in_turn
 
 BASELINE = "traditional"
 MODELS = ("traditional", "lear", "qa")
 BATCH = 32
-LONG = 20  # seconds
 
 
 def encoder(name: str) -> tuple[Any, Any]:
@@ -52,45 +48,11 @@ def encoder(name: str) -> tuple[Any, Any]:
     return transformer, tokenizer
 
 
-class Timed:
-    """A model with its own copy of the encoder, that reads texts and takes training steps."""
-
-    def __init__(self, name: str, size: str, schema: Schema, documents: Sequence[Document]) -> None:
-        runtime.seed_step(1)
-        self.pipeline = Pipeline(Blueprint(EncoderConfig(), ModelSection(name=name), None), schema, *encoder(size))
-        self.documents = list(documents)
-        groups = self.pipeline.builder.build(self.documents, gold=True)
-        self.examples = [example for group in groups for example in group]
-        self.optimizer = optimizer_for(self.pipeline.model, TrainSection())
-        self.extractor = Extractor(self.pipeline)
-
-    def read(self) -> None:
-        self.extractor(self.documents)
-
-    def step(self) -> None:
-        batch = self.pipeline.collate(self.examples[:BATCH], rng=runtime.seed_step(1))
-        self.pipeline.model.train()
-        self.pipeline.model.loss(self.pipeline.model(batch), batch).total.backward()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-
-
-def in_turn(models: dict[str, Timed], task: Callable[[Timed], None], repeats: int) -> dict[str, Any]:
-    """Each model once to warm up, then in turn, so many times; what takes long only once more."""
-    slow = {name: seconds(lambda m=model: task(m)) > LONG for name, model in models.items()}
-    times: dict[str, list[float]] = {name: [] for name in models}
-    for turn in range(repeats):
-        for name, model in models.items():
-            if not (turn and slow[name]):
-                times[name].append(seconds(lambda m=model: task(m)))
-    return {name: ratio(own, times[BASELINE]) for name, own in times.items()}
-
-
-def ratio(times: list[float], baseline: list[float]) -> dict[str, float]:
-    """To the baseline's time in the same turn: median, lowest and highest."""
-    each = [other / base for base, other in zip(baseline, times, strict=len(times) > 1)]
-    shown = (statistics.median(each), min(each), max(each), statistics.median(times))
-    return dict(zip(("ratio", "lowest", "highest", "seconds"), (round(n, 3) for n in shown), strict=True))
+def timed(name: str, size: str, schema: Schema, documents: Sequence[Document], batch: int = BATCH) -> Timed:
+    """A model with its own copy of the encoder."""
+    runtime.seed_step(1)
+    blueprint = Blueprint(EncoderConfig(), ModelSection(name=name), None)
+    return Timed(Pipeline(blueprint, schema, *encoder(size)), documents, batch)
 
 
 def corpus(labels: int, texts: int) -> tuple[Schema, list[Document]]:
@@ -104,9 +66,9 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for labels in options.labels:
         schema, documents = corpus(labels, options.texts)
-        models = {name: Timed(name, options.encoder, schema, documents) for name in options.models}
-        read = in_turn(models, Timed.read, options.repeats)
-        step = in_turn(models, Timed.step, options.repeats)
+        models = {name: timed(name, options.encoder, schema, documents) for name in options.models}
+        read = in_turn(models, Timed.read, options.repeats, BASELINE)
+        step = in_turn(models, Timed.step, options.repeats, BASELINE)
         rows.append({"labels": labels, "inference": read, "training step": step})
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     return rows
@@ -117,7 +79,7 @@ def peak(name: str, batch: int) -> dict[str, Any]:
     schema, documents = corpus(115, 32)
     words = [word for document in documents for word in document.word_texts][:256]
     long = Document.from_words(words)
-    model = Timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(batch)])
+    model = timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(batch)], batch)
     found = {"loaded": _peak()}
     model.read()
     found["inference"] = _peak()

@@ -1,12 +1,64 @@
-"""What the measurements of speed share."""
+"""What the measurements of speed share: models that take turns at the same work in one process."""
 
 from __future__ import annotations
 
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+
+from spanwise import runtime
+from spanwise.document import Document
+from spanwise.inference.extractor import Extractor
+from spanwise.pipeline import Pipeline
+from spanwise.recipe import TrainSection
+from spanwise.training.optimization import optimizer_for
+
+LONG = 20  # seconds; what takes longer is timed once
 
 
 def seconds(task: Callable[[], object]) -> float:
     began = time.perf_counter()
     task()
     return time.perf_counter() - began
+
+
+class Timed:
+    """A model that reads documents, and takes training steps on the first of them."""
+
+    def __init__(self, pipeline: Pipeline, documents: Sequence[Document], batch: int) -> None:
+        self.pipeline = pipeline
+        self.documents = list(documents)
+        groups = pipeline.builder.build(self.documents, gold=True)
+        self.examples = [example for group in groups for example in group][:batch]
+        self.optimizer = optimizer_for(pipeline.model, TrainSection())
+        self.extractor = Extractor(pipeline)
+
+    def read(self) -> None:
+        self.extractor(self.documents)
+
+    def step(self) -> None:
+        batch = self.pipeline.collate(self.examples, rng=runtime.seed_step(1))
+        self.pipeline.model.train()
+        self.pipeline.model.loss(self.pipeline.model(batch), batch).total.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def in_turn(
+    models: Mapping[str, Timed], task: Callable[[Timed], None], repeats: int, baseline: str
+) -> dict[str, dict[str, float]]:
+    """Each model once to warm up, then in turn, so many times; what takes long only once more."""
+    slow = {name: seconds(lambda m=model: task(m)) > LONG for name, model in models.items()}
+    times: dict[str, list[float]] = {name: [] for name in models}
+    for turn in range(repeats):
+        for name, model in models.items():
+            if not (turn and slow[name]):
+                times[name].append(seconds(lambda m=model: task(m)))
+    return {name: ratio(own, times[baseline]) for name, own in times.items()}
+
+
+def ratio(times: Sequence[float], baseline: Sequence[float]) -> dict[str, float]:
+    """To the baseline's time in the same turn: median, lowest and highest."""
+    each = [other / base for base, other in zip(baseline, times, strict=len(times) > 1)]
+    shown = (statistics.median(each), min(each), max(each), statistics.median(times))
+    return dict(zip(("ratio", "lowest", "highest", "seconds"), (round(n, 3) for n in shown), strict=True))

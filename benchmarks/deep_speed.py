@@ -1,0 +1,166 @@
+"""What deep spans cost (DSpERT): beside the shallow model of the same scale, and beside what the operations say.
+
+    python benchmarks/deep_speed.py --depths 2 4 6 --widths 10 --plot docs/figures/deep_depth.svg
+    python benchmarks/deep_speed.py --depths 6 --widths 2 5 10 15 --plot docs/figures/deep_width.svg
+    python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 40
+    python benchmarks/deep_speed.py --trained runs/deep runs/shallow
+
+The texts are GENIA's test sentences. Models take turns in one process; what is told is the ratio of their times to that
+of max-pooling over the top words (`depth: 0`) with the same widths and all spans, its spread over the repeats, and the
+ratio of the multiplications and additions that matrix products take in either (`counted`). Untrained weights, but for
+`--trained`, which reads the whole test split with two model folders: so the two-stage filter is timed with scores that
+were learnt, and what it keeps of the gold spans is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from spanwise import corpora, runtime
+from spanwise.document import Document
+from spanwise.encoders import EncoderConfig, load_pretrained
+from spanwise.inference.evaluation import evaluate_model
+from spanwise.inference.extractor import Extractor
+from spanwise.nn.batch import Batch
+from spanwise.pipeline import Blueprint, Pipeline
+from spanwise.recipe import ModelSection
+from spanwise.text.alignment import segmented
+from timing import Timed, in_turn, ratio, seconds
+
+SHALLOW = "shallow"
+BATCH = 16
+
+
+def timed(documents: list[Document], **options: Any) -> Timed:
+    runtime.seed_step(1)
+    section = ModelSection(name="dspert", nested=True, **options)
+    blueprint = Blueprint(EncoderConfig(freeze_embeddings=True), section, None)
+    return Timed(Pipeline(blueprint, corpora.load("genia").schema, *load_pretrained("minilm")), documents, BATCH)
+
+
+def operations(pipeline: Pipeline, batch: Batch) -> float:
+    """Multiplications with additions in the matrix products of one reading of a batch."""
+    config, model = pipeline.model.encoder.transformer.config, pipeline.model
+    d, wide = config.hidden_size, config.intermediate_size
+    pieces, length = batch.pieces.numel(), batch.pieces.shape[1]
+    words, span_words = batch.word_mask.numel(), batch.word_mask.shape[1]
+    encoder = config.num_hidden_layers * pieces * (4 * d * d + 2 * d * wide + 2 * length * d)
+    climbing = int((batch.spans[:, 2] - batch.spans[:, 1] > 1).sum())
+    block = words * 2 * d * d + climbing * (2 * d * d + 2 * d * wide + 2 * span_words * d)
+    classifier = len(batch.spans) * sum(
+        layer.weight.numel() for layer in (model.classifier.reduce, model.classifier.classify)
+    )
+    return float(encoder + model.depth * block + classifier)
+
+
+def counted(models: dict[str, Timed]) -> dict[str, float]:
+    """The ratio of operations to the shallow model's, over one batch."""
+    found = {}
+    for name, model in models.items():
+        batch = model.pipeline.collate(model.examples, rng=runtime.seed_step(1))
+        found[name] = operations(model.pipeline, batch)
+    return {name: round(number / found[SHALLOW], 3) for name, number in found.items()}
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+    documents = [segmented(document) for document in corpora.load("genia").split("test")[: options.texts]]
+    rows = []
+    for width in options.widths:
+        models = {SHALLOW: timed(documents, max_width=width, depth=0)}
+        for depth in options.depths:
+            models[f"depth {depth}"] = timed(documents, max_width=width, depth=depth)
+            if options.negatives is not None:
+                few = timed(documents, max_width=width, depth=depth, negatives=options.negatives)
+                models[f"depth {depth}, {options.negatives} negatives"] = few
+        row = {
+            "width": width,
+            "counted": counted(models),
+            "inference": in_turn(models, Timed.read, options.repeats, SHALLOW),
+            "training step": in_turn(models, Timed.step, options.repeats, SHALLOW),
+        }
+        print(json.dumps(row), file=sys.stderr, flush=True)
+        rows.append(row)
+    return rows
+
+
+def trained(deep: str, shallow: str, repeats: int) -> dict[str, Any]:
+    """Time and F1 of two model folders over the whole of test, and the filter's recall."""
+    gold = [segmented(document) for document in corpora.load("genia").split("test")]
+    extractors = [Extractor.from_pretrained(folder) for folder in (deep, shallow)]
+    scores = [evaluate_model(extractor, gold).entities.micro.f1 for extractor in extractors]
+    turns = [[seconds(lambda e=extractor: e(gold)) for extractor in extractors] for _ in range(repeats)]
+    own, base = zip(*turns, strict=True)
+    found: dict[str, Any] = {"inference": ratio(own, base), "f1": [round(100 * score, 2) for score in scores]}
+    return {**found, **kept(extractors[0].pipeline, gold)}
+
+
+@torch.inference_mode()
+def kept(pipeline: Pipeline, gold: list[Document]) -> dict[str, float]:
+    """The share of all spans, and of the gold ones among them, that is read deeply."""
+    pipeline.model.eval()
+    examples = [example for group in pipeline.builder.build(gold, gold=True) for example in group]
+    wanted = found = candidates = read = 0
+    for at in range(0, len(examples), BATCH):
+        batch = pipeline.collate(examples[at : at + BATCH])
+        spans = {tuple(span) for span in pipeline.model(batch).spans.tolist()}
+        reachable = {tuple(span) for span in batch.spans.tolist()} & {tuple(span[:3]) for span in batch.gold.tolist()}
+        wanted, found = wanted + len(reachable), found + len(reachable & spans)
+        candidates, read = candidates + len(batch.spans), read + len(spans)
+    return {"gold kept": round(found / wanted, 5), "spans read": round(read / candidates, 4)}
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    """Ratios, measured and counted, against the depth, or against the width where there are several."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    by_width = len(rows) > 1
+    figure, axis = plt.subplots(figsize=(5.5, 3.6))
+    names = list(rows[0]["counted"])
+    points = [(row, names[-1], row["width"]) for row in rows] if by_width else []
+    points = points or [(rows[0], name, int(name.split()[-1]) if name != SHALLOW else 0) for name in names]
+    places = [place for *_, place in points]
+    for kind in ("inference", "training step"):
+        found = [row[kind][name] for row, name, _ in points]
+        spread = [[p["ratio"] - p["lowest"] for p in found], [p["highest"] - p["ratio"] for p in found]]
+        axis.errorbar(places, [p["ratio"] for p in found], yerr=spread, marker="o", label=kind)
+    axis.plot(places, [row["counted"][name] for row, name, _ in points], "--", label="operations")
+    axis.set(
+        xlabel="K, the widest span in words" if by_width else "L̃, the blocks that spans pass", ylabel="cost / shallow"
+    )
+    axis.legend()
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--depths", type=int, nargs="+", default=[2, 4, 6])
+    parser.add_argument("--widths", type=int, nargs="+", default=[10])
+    parser.add_argument("--negatives", type=int, help="also with so many negatives in training")
+    parser.add_argument("--trained", nargs=2, metavar=("DEEP", "SHALLOW"), help="model folders to time on GENIA's test")
+    parser.add_argument("--texts", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--plot", type=Path)
+    options = parser.parse_args()
+    result: dict[str, Any] = {"threads": runtime.set_threads()}
+    if options.trained:
+        result |= trained(*options.trained, options.repeats)
+    else:
+        result["rows"] = measure(options)
+        if options.plot:
+            plot(result["rows"], options.plot)
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
