@@ -23,12 +23,13 @@ from typing import Any
 import torch
 
 from spanwise import corpora, runtime
+from spanwise.batching import prediction_batches
 from spanwise.document import Document
 from spanwise.encoders import EncoderConfig, load_pretrained
 from spanwise.inference.evaluation import evaluate_model
 from spanwise.inference.extractor import Extractor
 from spanwise.nn.batch import Batch
-from spanwise.pipeline import Blueprint, Pipeline
+from spanwise.pipeline import TOKEN_BUDGET, Blueprint, Pipeline
 from spanwise.recipe import ModelSection
 from spanwise.text.alignment import segmented
 from timing import Timed, in_turn, ratio, seconds
@@ -59,13 +60,18 @@ def operations(pipeline: Pipeline, batch: Batch) -> float:
     return float(encoder + model.depth * block + classifier)
 
 
-def counted(models: dict[str, Timed]) -> dict[str, float]:
-    """The ratio of operations to the shallow model's, over one batch."""
-    found = {}
+def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
+    """The ratio of operations to the shallow model's, over the batches that are read and the one that is learnt."""
+    found: dict[str, dict[str, float]] = {"inference": {}, "training step": {}}
     for name, model in models.items():
-        batch = model.pipeline.collate(model.examples, rng=runtime.seed_step(1))
-        found[name] = operations(model.pipeline, batch)
-    return {name: round(number / found[SHALLOW], 3) for name, number in found.items()}
+        pipeline, examples = model.pipeline, model.read_examples
+        read = [pipeline.collate([examples[i] for i in rows]) for rows in prediction_batches(examples, TOKEN_BUDGET)]
+        found["inference"][name] = sum(operations(pipeline, batch) for batch in read)
+        found["training step"][name] = operations(pipeline, pipeline.collate(model.examples, rng=runtime.seed_step(1)))
+    return {
+        kind: {name: round(number / numbers[SHALLOW], 3) for name, number in numbers.items()}
+        for kind, numbers in found.items()
+    }
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -124,15 +130,16 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
 
     by_width = len(rows) > 1
     figure, axis = plt.subplots(figsize=(5.5, 3.6))
-    names = list(rows[0]["counted"])
+    names = [name for name in rows[0]["inference"] if "negatives" not in name]
     points = [(row, names[-1], row["width"]) for row in rows] if by_width else []
     points = points or [(rows[0], name, int(name.split()[-1]) if name != SHALLOW else 0) for name in names]
     places = [place for *_, place in points]
     for kind in ("inference", "training step"):
         found = [row[kind][name] for row, name, _ in points]
         spread = [[p["ratio"] - p["lowest"] for p in found], [p["highest"] - p["ratio"] for p in found]]
-        axis.errorbar(places, [p["ratio"] for p in found], yerr=spread, marker="o", label=kind)
-    axis.plot(places, [row["counted"][name] for row, name, _ in points], "--", label="operations")
+        (line, *_) = axis.errorbar(places, [p["ratio"] for p in found], yerr=spread, marker="o", label=kind)
+        operations = [row["counted"][kind][name] for row, name, _ in points]
+        axis.plot(places, operations, "--", color=line.get_color(), label=f"{kind}, operations")
     axis.set(
         xlabel="K, the widest span in words" if by_width else "L̃, the blocks that spans pass", ylabel="cost / shallow"
     )

@@ -29,7 +29,8 @@ class Timed:
         self.pipeline = pipeline
         self.documents = list(documents)
         groups = pipeline.builder.build(self.documents, gold=True)
-        self.examples = [example for group in groups for example in group][:batch]
+        self.read_examples = [example for group in groups for example in group]
+        self.examples = self.read_examples[:batch]
         self.optimizer = optimizer_for(pipeline.model, TrainSection())
         self.extractor = Extractor(pipeline)
 
