@@ -162,7 +162,7 @@ def test_a_dumped_recipe_writes_out_every_option() -> None:
         ("train.seed=-1", "train.seed: "),
         ("train.precision=fp16", "train.precision: Input should be 'fp32' or 'bf16', not 'fp16'."),
         ("train=3", "train: "),
-        ("model.name=nope", "there is no model 'nope'; there are lear, qa, seq-ner"),
+        ("model.name=nope", "there is no model 'nope'; there are biaffine, dspert, lear, qa, seq-ner"),
         ("model.taging=crf", "seq-ner: taging: there is no such key."),
         ("model.tagging=hmm", "seq-ner: tagging: Input should be 'softmax' or 'crf', not 'hmm'."),
         ("bundle={name: span-ner, alpha: 2}", "bundle.alpha: Input should be less than or equal to 1, not 2."),

@@ -43,7 +43,8 @@ def test_a_shipped_suite_is_valid_and_opens_with_its_command(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_columns_of_a_shipped_suite_are_in_a_result(name: str) -> None:
-    linked = Document("a b", entities=(Entity(0, 1, "A"), Entity(2, 3, "A")), relations=(Relation(0, 1, "r"),))
+    bounds = ((0, 1), (0, 3), (0, 5), (6, 7))  # inside one another, and one alone
+    linked = Document("a b c d", entities=tuple(Entity(*b, "A") for b in bounds), relations=(Relation(0, 1, "r"),))
     found = scores([linked], [linked], Schema.from_documents([linked]))
     found["new_labels"] = found["test"]  # of a model that is asked for what it was not trained on
     paths = benchmark.Suite.load(name).columns.values()
