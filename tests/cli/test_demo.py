@@ -27,4 +27,5 @@ def test_the_demo_scores_and_shows_an_unseen_text(
     assert "Lindqvale" in page
     again = command("demo", "--out", tmp_path / "demo", "--json")  # takes up what is trained
     assert "is trained already" in again.err
-    assert set(json.loads(again.out)) == {"boundaries", "entities", "relations", "page", "model"}
+    wanted = {"boundaries", "entities", "nesting", "relations", "widths", "page", "model"}
+    assert set(json.loads(again.out)) == wanted
