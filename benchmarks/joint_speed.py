@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from spanwise.text.examples import Example
 from spanwise.training.optimization import optimizer_for
 from spanwise.training.preparation import prepare
 from spanwise.training.trainer import Objective
-from timing import seconds
+from timing import ratio, seconds
 
 BASELINE = "seq-ner"
 
@@ -65,15 +64,10 @@ def epoch(learners: list[Learner], number: int) -> list[float]:
     return times
 
 
-def ratios(times: list[list[float]]) -> dict[str, object]:
-    """Of the second column to the first."""
-    found = [other / base for base, other in times]
-    return {
-        "ratio": round(statistics.median(found), 3),
-        "lowest": round(min(found), 3),
-        "highest": round(max(found), 3),
-        "seconds": [round(statistics.median(column), 2) for column in zip(*times, strict=True)],
-    }
+def compared(times: list[list[float]]) -> dict[str, float]:
+    """The second column's times to the first's."""
+    base, own = zip(*times, strict=True)
+    return ratio(own, base)
 
 
 def main() -> None:
@@ -92,7 +86,7 @@ def main() -> None:
         for extractor in extractors:
             extractor(test)
         read = [[seconds(lambda e=e: e(test)) for e in extractors] for _ in range(options.repeats)]
-        result[name] = {"training epoch": ratios(trained), "inference": ratios(read)}
+        result[name] = {"training epoch": compared(trained), "inference": compared(read)}
     print(json.dumps(result, indent=2))
 
 

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from spanwise.models.base import Abilities, Candidates, Least, Loss, Prediction, SpanModel
 from spanwise.models.decoding import entities_of, gathered
-from spanwise.models.dspert import DeepSpanConfig, smoothed_loss
+from spanwise.models.dspert import DeepSpanConfig
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.smoothing import Smoothing
+from spanwise.nn.smoothing import Smoothing, smoothed_loss
 from spanwise.schema import Schema
 
 

@@ -36,8 +36,8 @@ from spanwise.nn.aggregation import Aggregating, Aggregation
 from spanwise.nn.batch import Batch
 from spanwise.nn.deep import blocks_of, climb, turns_of
 from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.smoothing import Smoothing, smoothed_targets
-from spanwise.nn.spans import BoundaryScores, SpanLSTM, WidthEmbedding, boundary
+from spanwise.nn.smoothing import Smoothing, smoothed_loss
+from spanwise.nn.spans import BoundaryScores, SpanLSTM, WidthEmbedding
 from spanwise.schema import Schema
 
 EVERY = 2**31  # more negatives than any sentence has
@@ -132,7 +132,7 @@ class DSpERT(SpanModel):
             wide = spans[:, 2] - spans[:, 1] > 1
             turns = turns_of(self.encoder.transformer, batch.first_piece)
             deep = climb(self._blocks(), spans[wide], self.aggregate(words, spans[wide]), below, turns)  # eqs. 2, 3
-            vectors = boundary(encoded.words, spans)[:, : deep.shape[1]].to(deep.dtype)  # eq. 4
+            vectors = encoded.words[spans[:, 0], spans[:, 1]].to(deep.dtype)  # eq. 4
             vectors = vectors.index_put((wide.nonzero().squeeze(1),), deep)
         if self.lstm is not None:
             vectors = self.lstm(vectors, spans)
@@ -192,15 +192,6 @@ class Promise(nn.Module):
         """words [B, T, d]; spans [N, 3] -> [N]"""
         scores: Tensor = self.weigh(F.relu(self.ends(words, spans))).squeeze(-1)
         return scores
-
-
-def smoothed_loss(logits: Tensor, batch: Batch, labels: int, widest: int, smoothing: Smoothing) -> Tensor:
-    """eq. 7: summed over spans, a mean over sentences. A span with two labels, which the batch holds twice, is one."""
-    targets = smoothed_targets(batch, labels, widest, smoothing)
-    _, place, times = batch.spans.unique(dim=0, return_inverse=True, return_counts=True)
-    each = -(targets * logits.float().log_softmax(-1)).sum(-1)
-    total: Tensor = (each / times[place]).sum() / batch.size
-    return total
 
 
 def _depth(encoder: WordEncoder, config: DSpERTConfig) -> int:

@@ -17,6 +17,15 @@ class Smoothing(NamedTuple):
     distance: int = 1
 
 
+def smoothed_loss(logits: Tensor, batch: Batch, labels: int, widest: int, smoothing: Smoothing) -> Tensor:
+    """eq. 7: summed over spans, a mean over sentences. A span with two labels, which the batch holds twice, is one."""
+    targets = smoothed_targets(batch, labels, widest, smoothing)
+    _, place, times = batch.spans.unique(dim=0, return_inverse=True, return_counts=True)
+    each = -(targets * logits.float().log_softmax(-1)).sum(-1)
+    total: Tensor = (each / times[place]).sum() / batch.size
+    return total
+
+
 def smoothed_targets(batch: Batch, labels: int, widest: int, smoothing: Smoothing) -> Tensor:
     """The probability that each candidate should have of each class, None first. -> [N, 1 + labels]
 
