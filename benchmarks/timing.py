@@ -13,7 +13,7 @@ from spanwise.pipeline import Pipeline
 from spanwise.recipe import TrainSection
 from spanwise.training.optimization import optimizer_for
 
-LONG = 20  # seconds; what takes longer is timed once
+LONG = 20  # seconds; what takes longer runs once
 
 
 def seconds(task: Callable[[], object]) -> float:
@@ -48,12 +48,12 @@ class Timed:
 def in_turn(
     models: Mapping[str, Timed], task: Callable[[Timed], None], repeats: int, baseline: str
 ) -> dict[str, dict[str, float]]:
-    """Each model once to warm up, then in turn, so many times; what takes long only once more."""
-    slow = {name: seconds(lambda m=model: task(m)) > LONG for name, model in models.items()}
-    times: dict[str, list[float]] = {name: [] for name in models}
-    for turn in range(repeats):
+    """Each model once to warm up, then in turn, so many times; what takes long needs no warming up, and runs once."""
+    first = {name: seconds(lambda m=model: task(m)) for name, model in models.items()}
+    times = {name: [took] if took > LONG else [] for name, took in first.items()}
+    for _ in range(repeats):
         for name, model in models.items():
-            if not (turn and slow[name]):
+            if first[name] <= LONG:
                 times[name].append(seconds(lambda m=model: task(m)))
     return {name: ratio(own, times[baseline]) for name, own in times.items()}
 
