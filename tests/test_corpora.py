@@ -216,6 +216,8 @@ def test_geneva_is_a_corpus_of_described_triggers() -> None:
     corpus = corpora.load("geneva", DATA)
     assert len(corpus.schema.entities) == 115
     assert all(len(entity.description) > 20 for entity in corpus.schema.entities)
+    described = {entity.name: entity.description for entity in corpus.schema.entities}
+    assert described["Agree_or_refuse_to_act"].startswith("Agree or refuse to act: A Speaker either agrees to")
     assert not corpus.schema.relations
 
 

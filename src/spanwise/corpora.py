@@ -170,8 +170,13 @@ def _schema(named: NamedCorpus, content: dict[str, Any], documents: Iterable[Doc
     if named.schema_file and named.schema_form == "native":
         return Schema.from_dict(content)
     found = Schema.from_documents(documents)
-    described = {name: content[name]["description"] for name in content} or named.descriptions
+    described = {name: _told(name, content[name]["description"]) for name in content} or named.descriptions
     return replace(found, entities=tuple(EntityType(name, described[name]) for name in found.entity_names))
+
+
+def _told(name: str, description: str) -> str:
+    """GENEVA's descriptions speak of agents and goals, and seldom of what the event is called."""
+    return f"{name.replace('_', ' ')}: {description}"
 
 
 def _spert_schema(named: NamedCorpus, content: dict[str, Any]) -> Schema:
