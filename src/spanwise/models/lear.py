@@ -67,7 +67,8 @@ class LEAR(PointerModel):
         for layer in (self.of_words, self.of_labels, self.fuse):
             nn.init.xavier_normal_(layer.weight)  # torch's own draw would shrink what passes two of them to a third
         self.start, self.end = (pointer(dim, rows) for _ in range(2))  # M_s, b_s and M_e, b_e, one row per label
-        self.matcher = Matcher(config.matcher, dim, 1) if config.nested else None
+        match_rows = 1 if config.matcher == "linear" else rows  # eq. 9 has one vector, the public code one per label
+        self.matcher = Matcher(config.matcher, dim, match_rows) if config.nested else None
         self.embedding = nn.Embedding(labels, dim) if config.knowledge == "embeddings" else None
         self.labels: LabelReader | None = None
         self._known: tuple[object, Projected] | None = None
