@@ -1,8 +1,8 @@
 """The span Transformer (DSpERT, eqs. 2 to 4): span vectors that climb beside the words', layer by layer.
 
 A span asks with its own vector of the layer below and finds its own words' vectors there. Keys and values are projected
-once per layer and word, not once per span; a mask tells a span's words from the rest of its sentence, so that the whole
-is a few matrix products over all spans of a batch.
+once per layer and word, not once per span; a mask tells a span's words from the rest of its sentence. Only the
+attention stands in lines by sentence, with gaps; all else is a few matrix products over the spans of a batch.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ class Memory(NamedTuple):
 
     keys: Tensor  # [B, h, T, e]
     values: Tensor  # [B, h, T, e]
+
+
+class View(NamedTuple):
+    """What spans look at, the spans of a sentence in lines."""
+
+    packing: Packing
+    inside: Tensor  # [L, 1, S, T]   true where a word is the span's own
+    turn: Tensor | None  # [L, S, e]   of the span's first word, where positions are rotary
 
 
 def blocks_of(transformer: Any) -> nn.ModuleList:
@@ -76,25 +84,26 @@ def _climb(
     place = torch.arange(memories[0].keys.shape[2], device=spans.device)
     inside = (place >= bounds[..., :1]) & (place < bounds[..., 1:].clamp(min=1))  # gaps look at the first word
     turn = None if turns is None else turns[packing.source].gather(1, _wide(bounds[..., 0], turns.shape[-1]))
-    padded = packing.pad(vectors)
+    view = View(packing, inside.unsqueeze(1), turn)
     for block, memory in zip(blocks, memories, strict=True):
-        own = Memory(*(part.index_select(0, packing.source) for part in memory))
-        padded = span_block(block, padded, own, inside.unsqueeze(1), turn)
-    return packing.pack(padded)
+        vectors = span_block(block, vectors, memory, view)
+    return vectors
 
 
-def span_block(block: Any, spans: Tensor, memory: Memory, inside: Tensor, turn: Tensor | None) -> Tensor:
+def span_block(block: Any, spans: Tensor, memory: Memory, view: View) -> Tensor:
     """SpanTrBlock (eq. 3): the encoder's block, with spans for queries and their words for keys and values.
 
-    spans [L, S, d]; inside [L, 1, S, T]; turn [L, S, e] -> [L, S, d]
+    spans [N, d] -> [N, d]
     """
     own = block.attention.self
-    query = _heads(own.query(spans), own.num_attention_heads)
-    if turn is not None:
-        query = _turned(query, turn)
+    query = _heads(view.packing.pad(own.query(spans)), own.num_attention_heads)
+    if view.turn is not None:
+        query = _turned(query, view.turn)
+    keys, values = (part.index_select(0, view.packing.source) for part in memory)
     drop = own.dropout.p if block.training else 0.0
-    context = F.scaled_dot_product_attention(query, *memory, attn_mask=inside, dropout_p=drop)
-    attended = block.attention.output(context.transpose(1, 2).flatten(2), spans)
+    context = F.scaled_dot_product_attention(query, keys, values, attn_mask=view.inside, dropout_p=drop)
+    found = view.packing.pack(context.transpose(1, 2).flatten(2))
+    attended = block.attention.output(found, spans)
     above: Tensor = block.output(block.intermediate(attended), attended)
     return above
 
