@@ -71,12 +71,18 @@ def circumstances(results: list[Result]) -> str:
     """When, where and how the runs were made."""
     days = sorted({result["date"] for result in results})
     machine = results[-1]["environment"]
-    recipe = results[-1]["recipe"]["train"]
+    trained = [result["recipe"]["train"] for result in results]
+    epochs, batch, rate, task = (_all(trained, key) for key in ("epochs", "batch_size", "encoder_lr", "task_lr"))
     return (
         f"{' to '.join(dict.fromkeys((days[0], days[-1])))}; {machine['cores']} cores ({machine['machine']}), "
-        f"one thread a run, torch {machine['torch']}; {recipe['epochs']} epochs, batch {recipe['batch_size']}, "
-        f"encoder learning rate {recipe['encoder_lr']:g}, {machine.get('precision', recipe['precision'])}."
+        f"one thread a run, torch {machine['torch']}; {epochs} epochs, batch {batch}, "
+        f"learning rates {rate} (encoder) and {task}, {machine.get('precision', trained[-1]['precision'])}."
     )
+
+
+def _all(sections: list[dict[str, Any]], key: str) -> str:
+    """The values of an option, where the runs differ in it all of them."""
+    return " or ".join(f"{value:g}" for value in sorted({section[key] for section in sections}))
 
 
 def main() -> None:
