@@ -220,7 +220,7 @@ def test_the_page_shows_table_comparisons_command_and_circumstances(suites: Any,
         "|---|---|---|---|---|\n"
         "| tags − spans | F1 | +66.67 | 0.0001 | 1 |\n\n"
         "2026-01-02; 2 cores (x86_64), one thread a run, torch 2.6; "
-        "1 epochs, batch 8, encoder learning rate 0.0002, fp32.\n"
+        "1 epochs, batch 8, learning rates 0.0002 (encoder) and 0.01, fp32.\n"
         "<!-- end -->\nafter\n"
     )
 

@@ -17,6 +17,7 @@ from spanwise.models import lear, pointing, qa
 from spanwise.models.base import Least
 from spanwise.models.lear import LEAR, LEARConfig
 from spanwise.models.pointing import PointerConfig, PointerScores
+from spanwise.models.registry import find
 from spanwise.models.traditional import Traditional
 from spanwise.nn.batch import Batch
 from spanwise.nn.labels import LabelReader
@@ -24,7 +25,8 @@ from spanwise.pipeline import Pipeline
 
 CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
 ANY_SURE = Least(torch.zeros(3), torch.zeros(0))
-MLP: dict[str, Any] = {"nested": True, "matcher": "mlp"}
+BESIDE = {"nested": True, "match_weight": 10.0}  # where gradients are of the size of the rest
+MLP: dict[str, Any] = {**BESIDE, "matcher": "mlp"}
 Build = Callable[..., Pipeline]
 
 
@@ -55,7 +57,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list
     ("module", "model", "options"),
     [
         (lear, "lear", {}),
-        (lear, "lear", {"fusion": "sentence", "nested": True}),
+        (lear, "lear", {"fusion": "sentence", **BESIDE}),
         (lear, "lear", {"shared": True, **MLP}),
         (qa, "qa", {}),
         (qa, "qa", MLP),
@@ -317,3 +319,13 @@ def test_where_no_word_is_likely_nothing_is_found(models: dict[str, Traditional]
         scores = random_scores(0, int(name == "nested"))
         low = scores._replace(start=scores.start - 50)
         assert [p.spans for p in model.decode(low, batch, ANY_SURE)] == [()] * 5
+
+
+@pytest.mark.parametrize("model", ["lear", "qa", "traditional"])
+def test_options_of_the_matcher_do_not_tell_flat_models_apart(model: str) -> None:
+    config = find(model).Config
+    told: dict[str, Any] = {"matcher": "mlp", "pointer_weight": 0.5, "match_weight": 7.0}
+    assert config(**told) == config()
+    nested = config(nested=True, **told)
+    assert {name: getattr(nested, name) for name in told} == told
+    assert nested != config(nested=True)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from spanwise.models.base import Least, Loss, ModelConfig, Prediction, ScoredSpan, SpanModel, without_overlaps
@@ -24,6 +24,7 @@ from spanwise.nn.pointers import LEAST, Matches, crossed, heuristic, nearest, po
 CELLS = 2**22  # pairs of words that are looked at together
 RARE = 0.01  # how likely a word is to be a start (an end) of a label, before anything is learnt
 MatcherKind = Literal["linear", "mlp"]
+OF_MATCHER = ("matcher", "pointer_weight", "match_weight")
 
 
 class PointerConfig(ModelConfig):
@@ -33,8 +34,14 @@ class PointerConfig(ModelConfig):
     matching: Literal["heuristic", "nearest"] = "heuristic"  # of starts and ends where nested is off
     matcher: MatcherKind = "linear"  # the classifier where nested is on: eq. 9, or the hidden layer of the public code
     pointer_weight: float = Field(1.0, gt=0)  # α
-    match_weight: float = Field(10.0, gt=0)  # β: L_match is a mean over n² cells, L_s and L_e are over n words
+    match_weight: float = Field(100.0, gt=0)  # β: L_match is a mean over n² cells, L_s and L_e are over n words
     dropout: float = Field(0.1, ge=0, lt=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat_needs_no_matcher(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Where nested is off these say nothing: recipes that differ in them alone are one recipe."""
+        return options if options.get("nested") else {n: v for n, v in options.items() if n not in OF_MATCHER}
 
     def predicts_nested(self) -> bool:
         return self.nested
