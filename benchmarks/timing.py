@@ -59,7 +59,9 @@ def in_turn(
 
 
 def ratio(times: Sequence[float], baseline: Sequence[float]) -> dict[str, float]:
-    """To the baseline's time in the same turn: median, lowest and highest."""
-    each = [other / base for base, other in zip(baseline, times, strict=len(times) > 1)]
+    """To the baseline's time in the same turn, of what ran once to its median: median, lowest and highest."""
+    if len(times) == 1:
+        baseline = [statistics.median(baseline)]
+    each = [other / base for base, other in zip(baseline, times, strict=True)]
     shown = (statistics.median(each), min(each), max(each), statistics.median(times))
     return dict(zip(("ratio", "lowest", "highest", "seconds"), (round(n, 3) for n in shown), strict=True))

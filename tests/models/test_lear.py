@@ -329,3 +329,5 @@ def test_options_of_the_matcher_do_not_tell_flat_models_apart(model: str) -> Non
     nested = config(nested=True, **told)
     assert {name: getattr(nested, name) for name in told} == told
     assert nested != config(nested=True)
+    with pytest.raises(ValueError, match="match_weight"):
+        config(match_weight=-1.0)

@@ -9,7 +9,8 @@ where the task is flat, the more probable of two that overlap stays, as in every
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -37,11 +38,12 @@ class PointerConfig(ModelConfig):
     match_weight: float = Field(100.0, gt=0)  # β: L_match is a mean over n² cells, L_s and L_e are over n words
     dropout: float = Field(0.1, ge=0, lt=1)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _flat_needs_no_matcher(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Where nested is off these say nothing: recipes that differ in them alone are one recipe."""
-        return options if options.get("nested") else {n: v for n, v in options.items() if n not in OF_MATCHER}
+    def _flat_needs_no_matcher(cls, options: Any, validated: Callable[[Any], Self]) -> Self:
+        """Where nested is off these are checked and say nothing: recipes that differ in them alone are one recipe."""
+        config = validated(options)
+        return config if config.nested else validated({n: v for n, v in options.items() if n not in OF_MATCHER})
 
     def predicts_nested(self) -> bool:
         return self.nested
