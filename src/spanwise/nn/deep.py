@@ -1,14 +1,14 @@
 """The span Transformer (DSpERT, eqs. 2 to 4): span vectors that climb beside the words', layer by layer.
 
 A span asks with its own vector of the layer below and finds its own words' vectors there. Keys and values are projected
-once per layer and word, not once per span; a mask tells a span's words from the rest of its sentence. Only the
-attention stands in lines by sentence, with gaps; all else is a few matrix products over the spans of a batch.
+once per layer and word, not once per span. For the attention alone, spans stand in lines, neighbours together, so that
+a line looks at few words, and a mask tells whose they are; all else is a few matrix products over the spans of a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +19,7 @@ from spanwise.errors import EncoderError
 from spanwise.nn.packing import Packing
 
 AT_ONCE = 2**13  # spans that climb together
+LINE = 2**6  # spans of a line
 LIKE_BERT = frozenset(("bert", "camembert", "electra", "ernie", "roberta", "roformer", "xlm-roberta"))
 KEPT = 2**14  # spans whose way up training keeps for its backward pass; beyond, they climb again
 
@@ -26,16 +27,34 @@ KEPT = 2**14  # spans whose way up training keeps for its backward pass; beyond,
 class Memory(NamedTuple):
     """What spans find in the words of a layer, by heads."""
 
-    keys: Tensor  # [B, h, T, e]
-    values: Tensor  # [B, h, T, e]
+    keys: Tensor  # [B·T, h, e]
+    values: Tensor  # [B·T, h, e]
 
 
 class View(NamedTuple):
-    """What spans look at, the spans of a sentence in lines."""
+    """What spans look at, in lines of one sentence each."""
 
     packing: Packing
-    inside: Tensor  # [L, 1, S, T]   true where a word is the span's own
+    words: Tensor  # [L, W]   that the spans of a line cover, as rows of a memory
+    inside: Tensor  # [L, 1, S, W]   true where a word is the span's own
     turn: Tensor | None  # [L, S, e]   of the span's first word, where positions are rotary
+
+    @classmethod
+    def of(cls, spans: Tensor, length: int, turns: Tensor | None) -> Self:
+        """spans [N, 3], by sentence and start; length T; turns [B, T, e]"""
+        packing = Packing.of(spans[:, 0], LINE)
+        start, end = packing.pad(spans[:, 1:]).unsqueeze(-1).unbind(2)  # [L, S, 1]
+        first = start[:, 0]  # of a line, the lowest
+        place = first + torch.arange(int((end - first.unsqueeze(1)).max()), device=spans.device)  # [L, W]
+        inside = (place.unsqueeze(1) >= start) & (place.unsqueeze(1) < end) | (end == 0)  # gaps look at all
+        line = packing.source.unsqueeze(1)
+        turn = None if turns is None else turns[line, start.squeeze(-1)]
+        return cls(packing, line * length + place.clamp(max=length - 1), inside.unsqueeze(1), turn)
+
+    def look(self, memory: Tensor) -> Tensor:
+        """[B·T, h, e] -> [L, h, W, e]"""
+        found: Tensor = memory.index_select(0, self.words.flatten()).unflatten(0, self.words.shape)
+        return found.transpose(1, 2)
 
 
 def blocks_of(transformer: Any) -> nn.ModuleList:
@@ -64,27 +83,22 @@ def climb(
 ) -> Tensor:
     """The spans' vectors above the last block.
 
-    spans [N, 3], grouped by example; vectors [N, d], eq. 2; levels: words below each block [B, T, d] -> [N, d]
+    spans [N, 3]; vectors [N, d], eq. 2; levels: words below each block [B, T, d] -> [N, d]
     """
+    if not len(spans):
+        return vectors
     memories = [_memory(block, words, turns) for block, words in zip(blocks, levels, strict=True)]
-    training = torch.is_grad_enabled()
+    length = levels[0].shape[1]
+    order = torch.argsort(spans[:, 0] * length + spans[:, 1])
+    again = torch.is_grad_enabled() and len(spans) > KEPT
     found = []
-    for at in range(0, len(spans), AT_ONCE):
-        part = (blocks, spans[at : at + AT_ONCE], vectors[at : at + AT_ONCE], memories, turns)
-        again = training and len(spans) > KEPT
+    for chosen in order.split(AT_ONCE):
+        part = (blocks, vectors.index_select(0, chosen), memories, View.of(spans[chosen], length, turns))
         found.append(checkpoint(_climb, *part, use_reentrant=False) if again else _climb(*part))
-    return torch.cat(found) if found else vectors
+    return torch.cat(found).index_select(0, order.argsort())
 
 
-def _climb(
-    blocks: Sequence[nn.Module], spans: Tensor, vectors: Tensor, memories: Sequence[Memory], turns: Tensor | None
-) -> Tensor:
-    packing = Packing.of(spans[:, 0])
-    bounds = packing.pad(spans[:, 1:])  # [L, S, 2]
-    place = torch.arange(memories[0].keys.shape[2], device=spans.device)
-    inside = (place >= bounds[..., :1]) & (place < bounds[..., 1:].clamp(min=1))  # gaps look at the first word
-    turn = None if turns is None else turns[packing.source].gather(1, _wide(bounds[..., 0], turns.shape[-1]))
-    view = View(packing, inside.unsqueeze(1), turn)
+def _climb(blocks: Sequence[nn.Module], vectors: Tensor, memories: Sequence[Memory], view: View) -> Tensor:
     for block, memory in zip(blocks, memories, strict=True):
         vectors = span_block(block, vectors, memory, view)
     return vectors
@@ -99,7 +113,7 @@ def span_block(block: Any, spans: Tensor, memory: Memory, view: View) -> Tensor:
     query = _heads(view.packing.pad(own.query(spans)), own.num_attention_heads)
     if view.turn is not None:
         query = _turned(query, view.turn)
-    keys, values = (part.index_select(0, view.packing.source) for part in memory)
+    keys, values = (view.look(part) for part in memory)
     drop = own.dropout.p if block.training else 0.0
     context = F.scaled_dot_product_attention(query, keys, values, attn_mask=view.inside, dropout_p=drop)
     found = view.packing.pack(context.transpose(1, 2).flatten(2))
@@ -111,7 +125,9 @@ def span_block(block: Any, spans: Tensor, memory: Memory, view: View) -> Tensor:
 def _memory(block: Any, words: Tensor, turns: Tensor | None) -> Memory:
     own = block.attention.self
     keys, values = (_heads(layer(words), own.num_attention_heads) for layer in (own.key, own.value))
-    return Memory(keys if turns is None else _turned(keys, turns), values)
+    if turns is not None:
+        keys = _turned(keys, turns)
+    return Memory(*(part.transpose(1, 2).flatten(0, 1) for part in (keys, values)))
 
 
 def _heads(vectors: Tensor, heads: int) -> Tensor:
@@ -128,7 +144,3 @@ def _turned(vectors: Tensor, turns: Tensor) -> Tensor:
     sine, cosine = (half.unsqueeze(1).to(vectors.dtype) for half in turns.chunk(2, dim=-1))
     even, odd = vectors[..., ::2], vectors[..., 1::2]
     return torch.stack((even * cosine - odd * sine, odd * cosine + even * sine), dim=-1).flatten(-2)
-
-
-def _wide(places: Tensor, width: int) -> Tensor:
-    return places.unsqueeze(-1).expand(-1, -1, width)

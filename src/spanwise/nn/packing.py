@@ -12,8 +12,8 @@ from torch import Tensor
 class Packing:
     """Where N packed rows, grouped by example, stand in a padded block of [L, S].
 
-    An example with more rows than the mean takes several lines of the block, so that the block is never much larger
-    than what is packed in it; `source` is the example of each line.
+    An example with more rows than a line has, by default their mean, takes several lines of the block, so that the
+    block is never much larger than what is packed in it; `source` is the example of each line.
     """
 
     source: Tensor  # [L]
@@ -22,9 +22,11 @@ class Packing:
     slots: int
 
     @classmethod
-    def of(cls, example: Tensor) -> Packing:
+    def of(cls, example: Tensor, most: int | None = None) -> Packing:
+        """example [N]; most: the longest that a line may be"""
         found, group, counts = example.unique_consecutive(return_inverse=True, return_counts=True)
         slots = -(-len(example) // max(len(found), 1))
+        slots = slots if most is None else min(slots, most)
         place = torch.arange(len(example), device=example.device) - (counts.cumsum(0) - counts)[group]
         lines = (counts + slots - 1).div(max(slots, 1), rounding_mode="floor")  # of each example
         line = (lines.cumsum(0) - lines)[group] + place.div(max(slots, 1), rounding_mode="floor")
