@@ -46,14 +46,14 @@ def timed(documents: list[Document], **options: Any) -> Timed:
 
 
 def operations(pipeline: Pipeline, batch: Batch) -> float:
-    """Multiplications with additions in the matrix products of one reading of a batch."""
+    """Multiplications with additions in the matrix products of one reading of a batch; a span attends to K words."""
     config, model = pipeline.model.encoder.transformer.config, pipeline.model
     d, wide = config.hidden_size, config.intermediate_size
     pieces, length = batch.pieces.numel(), batch.pieces.shape[1]
-    words, span_words = batch.word_mask.numel(), batch.word_mask.shape[1]
+    words, widest = batch.word_mask.numel(), model.classifier.widest
     encoder = config.num_hidden_layers * pieces * (4 * d * d + 2 * d * wide + 2 * length * d)
     climbing = int((batch.spans[:, 2] - batch.spans[:, 1] > 1).sum())
-    block = words * 2 * d * d + climbing * (2 * d * d + 2 * d * wide + 2 * span_words * d)
+    block = words * 2 * d * d + climbing * (2 * d * d + 2 * d * wide + 2 * widest * d)
     classifier = len(batch.spans) * sum(
         layer.weight.numel() for layer in (model.classifier.reduce, model.classifier.classify)
     )

@@ -171,12 +171,16 @@ def gradients(pipeline: Pipeline) -> tuple[Tensor, dict[str, Tensor]]:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize(("at_once", "kept"), [(7, 10**6), (7, 10), (1, 0), (10**6, 10)])
+@pytest.mark.parametrize(
+    ("at_once", "line", "kept"), [(7, 64, 10**6), (7, 3, 10), (1, 64, 0), (10**6, 64, 10), (10**6, 1, 10**6)]
+)
 def test_climbing_in_parts_changes_neither_scores_nor_gradients(
-    build: cases.Builder, monkeypatch: pytest.MonkeyPatch, at_once: int, kept: int, shared: bool
+    build: cases.Builder, monkeypatch: pytest.MonkeyPatch, at_once: int, line: int, kept: int, shared: bool
 ) -> None:
     pipeline = build("dspert", shared=shared)
+    monkeypatch.setattr(deep, "LINE", 10**6)
     logits, whole = gradients(pipeline)
+    monkeypatch.setattr(deep, "LINE", line)
     monkeypatch.setattr(deep, "AT_ONCE", at_once)
     monkeypatch.setattr(deep, "KEPT", kept)
     again, parts = gradients(pipeline)

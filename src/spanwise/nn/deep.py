@@ -89,7 +89,7 @@ def climb(
         return vectors
     memories = [_memory(block, words, turns) for block, words in zip(blocks, levels, strict=True)]
     length = levels[0].shape[1]
-    order = torch.argsort(spans[:, 0] * length + spans[:, 1])
+    order = (spans[:, 0] * length + spans[:, 1]).argsort(stable=True)
     again = torch.is_grad_enabled() and len(spans) > KEPT
     found = []
     for chosen in order.split(AT_ONCE):
