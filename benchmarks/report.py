@@ -4,7 +4,8 @@
 
 Between `<!-- SUITE CORPUS -->` and `<!-- end -->` stands the table of that suite on that corpus, with the command that
 made it, its comparisons, dates and machine, all read from benchmarks/results/SUITE/results.jsonl. With
-`<!-- SUITE CORPUS --best -->` the best runs have rows of their own.
+`<!-- SUITE CORPUS --best -->` the best runs have rows of their own; with `--by width` or `--by nesting` in its place,
+F1 is told by groups of entities.
 """
 
 from __future__ import annotations
@@ -22,22 +23,27 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
 SEEDS = 10  # at most
 FOLDS = {named.name: len(named.folds) for named in CORPORA if named.folds}
-BLOCK = re.compile(r"(?P<mark><!-- (?P<suite>\S+) (?P<corpus>\S+)(?P<best> --best)? -->\n).*?<!-- end -->", re.DOTALL)
+BLOCK = re.compile(
+    r"(?P<mark><!-- (?P<suite>\S+) (?P<corpus>\S+)(?: (?P<best>--best)| --by (?P<by>\S+))? -->\n).*?<!-- end -->",
+    re.DOTALL,
+)
 Result = dict[str, Any]
 
 
 def block(marks: re.Match[str]) -> str:
     """A table between its marks."""
-    suite, corpus, best = marks["suite"], marks["corpus"], bool(marks["best"])
+    suite, corpus, best, by = marks["suite"], marks["corpus"], bool(marks["best"]), marks["by"]
     folder = Path("benchmarks", "results", suite)
     results = found(plan(suite, corpus, SEEDS, folds=FOLDS.get(corpus)), ROOT / folder)  # of the suite as it is
     if corpus in FOLDS:
         results = whole_seeds(results, corpus)
     if not results:
         return f"{marks['mark']}Not run yet.\n<!-- end -->"
-    table = summarize(suite, corpus, results, best=best)
+    table = summarize(suite, corpus, results, best=best, by=by)
     folds = f" --folds {len({result['corpus'] for result in results})}" if corpus in FOLDS else ""
     seeds = max(result["seed"] for result in results)
+    if by:
+        return f"{marks['mark']}The same command with `--by {by}`:\n\n{markdown(table.header, table.body)}<!-- end -->"
     return (
         f"{marks['mark']}"
         f"`spanwise benchmark {suite} --corpus {corpus}{folds} --seeds {seeds} --jobs 2 --out {folder}`"

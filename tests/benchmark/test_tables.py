@@ -57,6 +57,27 @@ def test_the_table_as_markdown(suites: Any) -> None:
     )
 
 
+def widths(**f1: float) -> dict[str, Any]:
+    return {
+        "widths": {group.strip("_"): {"f1": score, "gold": 10 * i} for i, (group, score) in enumerate(f1.items(), 1)}
+    }
+
+
+def test_f1_is_told_by_the_groups_that_the_results_hold(suites: Any) -> None:
+    told = [result("tags", 1, 0.6, **widths(_1=0.5)), result("tags", 2, 0.5, **widths(_1=0.7, _2=0.25))]
+    told.append(result("spans", 1, 0.3, **widths(_1=0.1, _2=0.2)))
+    assert printed(benchmark.summarize("tiny", "easy", told, by="width")) == (
+        "| model | runs | 1 (10) | 2 (20) |\n|---|---|---|---|\n"
+        "| tags | 2 | 60.00 ± 14.14 | – |\n"
+        "| spans | 1 | 10.00 | 20.00 |\n"
+    )
+
+
+def test_the_gold_entities_of_several_folds_are_not_counted(suites: Any) -> None:
+    told = [result("tags", 1, 0.6, corpus=f"easy/{fold}", **widths(_1=0.5)) for fold in (0, 1)]
+    assert benchmark.summarize("tiny", "easy", told, by="width").columns == ("1",)
+
+
 def test_a_suite_names_its_columns_and_the_paper_may_have_figures_for_some(suites: Any) -> None:
     suites(columns=JOINT, best_by="RE+", paper={"easy": {"spans": {"RE+": 71.5, "entities": 90.0}, "tags": {"RE+": 7}}})
     strict = {"boundaries": {"micro": {"f1": 0.75}}, "strict": {"micro": {"f1": 0.5}}}

@@ -73,6 +73,14 @@ def test_the_best_run_has_a_row_when_asked_for(run: Command) -> None:
     assert "tags, best by" in run("--seeds", "2", "--best").out
 
 
+def test_f1_is_told_by_width_and_nesting_when_asked_for(run: Command) -> None:
+    done = run("--by", "width", "--by", "nesting")
+    assert "Tiny: F1 by width, demo test" in done.out
+    assert "flat (" in done.out
+    found = json.loads(run("--by", "nesting", "--json").out)
+    assert [row["variant"] for row in found["by_nesting"]] == ["tags"]
+
+
 def test_a_pair_of_variants_is_compared(run: Command) -> None:
     done = run("--json", suite="pair")
     (comparison,) = json.loads(done.out)["comparisons"]

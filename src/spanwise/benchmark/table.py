@@ -11,6 +11,7 @@ from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
 
 ALL_RUNS = "mean of all runs"
+GROUPS = {"width": "widths", "nesting": "nesting"}  # what F1 can be told by, and where a result holds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,16 @@ class Table:
         return [[row.name, str(row.runs), *map(row.cell, self.columns)] for row in self.rows]
 
 
-def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool = False) -> Table:
+def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool = False, by: str | None = None) -> Table:
     """The suite's table. The score of a seed is its mean over folds; with one seed the deviation is that of the folds.
 
     With `best`, the best run and, from six seeds on, the mean of the top five have rows too, for papers that report
-    these.
+    these. With `by`, one of GROUPS, the columns are the F1 of its groups.
     """
     suite = Suite.load(name)
+    if by is not None:
+        columns = _groups(results, GROUPS[by])
+        suite = suite.model_copy(update={"columns": columns, "title": f"{suite.title}: F1 by {by}"})
     seeds, folds = ({result[key] for result in results} for key in ("seed", "corpus"))
     rows = []
     for variant in suite.variants:
@@ -86,6 +90,14 @@ def markdown(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
     """A table as it stands in the documentation."""
     lines = [f"| {' | '.join(cells)} |\n" for cells in (header, *body)]
     return "".join([lines[0], f"|{'---|' * len(header)}\n", *lines[1:]])
+
+
+def _groups(results: Sequence[Result], kind: str) -> dict[str, str]:
+    """Where results hold the F1 of each group, by its name with the number of gold entities on one test split."""
+    fullest = sorted((result.get(kind) or {} for result in results), key=len, reverse=True)
+    gold = {group: score["gold"] for found in fullest for group, score in found.items()}
+    one = len({result["corpus"] for result in results}) == 1
+    return {f"{group} ({gold[group]:,})" if one else group: f"{kind}.{group}.f1" for group in gold}
 
 
 def _row(suite: Suite, variant: str, corpus: str, protocol: str, samples: Sequence[Sequence[Result]]) -> Row:

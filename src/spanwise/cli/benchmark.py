@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.evaluate import Breakdown
 
 if TYPE_CHECKING:
     from spanwise.benchmark import Run
@@ -35,6 +36,9 @@ def benchmark(
     best: Annotated[
         bool, typer.Option("--best", help="Also show the best run and, from six seeds on, the mean of the top five.")
     ] = False,
+    by: Annotated[
+        list[Breakdown] | None, typer.Option(help="Also F1 by width or by nesting of entities; may be given again.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train every variant of a suite with every seed and print mean and standard deviation beside the paper's figures.
@@ -49,12 +53,16 @@ def benchmark(
     runs = suites.plan(suite, corpus, seeds, chosen, folds=folds, variants=variant or ())
     results = _run(suite, runs, folder or Path("benchmarks", suite), jobs, keep)
     table = suites.summarize(suite, corpus, results, best=best or as_json)
+    groups = {breakdown: suites.summarize(suite, corpus, results, by=breakdown) for breakdown in by or ()}
     comparisons = suites.compare(suite, results)
     if as_json:
         found = {"rows": [asdict(row) for row in table.rows], "comparisons": [asdict(c) for c in comparisons]}
+        found |= {f"by_{breakdown}": [asdict(row) for row in grouped.rows] for breakdown, grouped in groups.items()}
         emit_json({"suite": suite, "corpus": corpus, "seeds": seeds, "folds": folds, **found})
         return
     _print(", ".join(filter(None, (table.title, table.spread))), table.header, table.body)
+    for grouped in groups.values():
+        _print(grouped.title, grouped.header, grouped.body)
     if comparisons:
         title = f"two-sided p by paired approximate randomisation, {comparisons[0].trials:,} trials"
         _print(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
