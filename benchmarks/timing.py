@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from spanwise import runtime
 from spanwise.document import Document
@@ -13,6 +14,7 @@ from spanwise.pipeline import Pipeline
 from spanwise.recipe import TrainSection
 from spanwise.training.optimization import optimizer_for
 
+Model = TypeVar("Model")
 LONG = 20  # seconds; what takes longer runs once
 
 
@@ -46,7 +48,7 @@ class Timed:
 
 
 def in_turn(
-    models: Mapping[str, Timed], task: Callable[[Timed], None], repeats: int, baseline: str
+    models: Mapping[str, Model], task: Callable[[Model], object], repeats: int, baseline: str
 ) -> dict[str, dict[str, float]]:
     """Each model once to warm up, then in turn, so many times; what takes long needs no warming up, and runs once."""
     first = {name: seconds(lambda m=model: task(m)) for name, model in models.items()}
