@@ -140,10 +140,23 @@ def in_order(spans: Tensor, rows: list[dict[Span, Tensor]]) -> Tensor:
 
 
 def loss_of(config: Any, batch: Batch, logits: list[dict[Span, Tensor]]) -> float:
-    """Eq. 7, smoothed, over the spans of the batch, each once: one with two labels is in it twice."""
+    """Eq. 7, smoothed, over the spans of the batch, each as often as `weights_of` says."""
     smoothing = (len(LABELS), config.smoothing, config.smoothing_distance)
     targets = [smoothing_oracle.targets(spans, gold_of(row), *smoothing) for row, spans in enumerate(logits)]
-    sentences: list[list[tuple[Tensor, list[float]]]] = [[] for _ in SENTENCES]
-    for row, start, end in sorted({(row, start, end) for row, start, end in batch.spans.tolist()}):
-        sentences[row].append((logits[row][start, end], targets[row][start, end]))
+    sentences: list[list[tuple[Tensor, list[float], float]]] = [[] for _ in SENTENCES]
+    for (row, start, end), weight in weights_of(config, batch).items():
+        sentences[row].append((logits[row][start, end], targets[row][start, end], weight))
     return paper.loss(sentences)
+
+
+def weights_of(config: Any, batch: Batch) -> dict[tuple[int, int, int], float]:
+    """The spans of a batch, each once: gold ones count once, the others for all of their sentence that are not gold."""
+    held = {(row, start, end) for row, start, end in batch.spans.tolist()}
+    found = {}
+    for row in range(len(SENTENCES)):
+        gold = {(row, start, end) for start, end, _ in gold_of(row)}
+        mine = {span for span in held if span[0] == row}
+        length = int(batch.word_mask[row].sum())
+        others = {(row, *span) for span in smoothing_oracle.possible(length, config.max_width)} - gold
+        found |= {span: 1.0 if span in gold else len(others) / len(mine - gold) for span in mine}
+    return found

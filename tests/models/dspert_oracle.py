@@ -207,11 +207,11 @@ class Biaffine:
         return plain + torch.stack([start @ product @ end for product in self.weights["product"]])
 
 
-def loss(sentences: list[list[tuple[Tensor, list[float]]]]) -> float:
-    """Eq. 7 of every sentence's spans, each with its logits and what it should be; the mean over sentences."""
+def loss(sentences: list[list[tuple[Tensor, list[float], float]]]) -> float:
+    """Eq. 7 over spans: their logits, what they should be, and how often each counts; the mean over sentences."""
     total = 0.0
     for spans in sentences:
-        for logits, target in spans:
+        for logits, target, weight in spans:
             chances = paper.softmax(logits.tolist())
-            total -= sum(wanted * math.log(chance) for wanted, chance in zip(target, chances, strict=True))
+            total -= weight * sum(wanted * math.log(chance) for wanted, chance in zip(target, chances, strict=True))
     return total / len(sentences)

@@ -60,7 +60,7 @@ def test_the_loss_is_smoothed_cross_entropy_summed_over_spans_and_averaged_over_
 
 
 @torch.no_grad()
-def test_sampled_negatives_are_as_many_as_asked_for_and_all_that_the_loss_counts(build: cases.Builder) -> None:
+def test_sampled_negatives_are_as_many_as_asked_for_and_speak_for_the_rest_in_the_loss(build: cases.Builder) -> None:
     pipeline = build("biaffine", negatives=3)
     batch = cases.batch_of(pipeline, training=True)
     negatives = batch.spans[batch.span_labels == 0]

@@ -98,7 +98,7 @@ def test_the_loss_is_equation_7_smoothed(case: Case) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("options", [{}, {"smoothing": 0.0}, {"smoothing_distance": 2}, {"depth": 0}], ids=str)
-def test_sampled_negatives_are_as_many_as_asked_for_and_all_that_the_loss_counts(
+def test_sampled_negatives_are_as_many_as_asked_for_and_speak_for_the_rest_in_the_loss(
     build: cases.Builder, options: dict[str, Any]
 ) -> None:
     pipeline = build("dspert", negatives=3, **options)
@@ -201,17 +201,21 @@ def test_where_no_span_is_promising_nothing_is_found(build: cases.Builder, optio
     assert not any(document.entities for document in pipeline.predict(cases.corpus().splits["train"]))
 
 
-def test_training_reads_all_spans_and_teaches_the_filter_which_are_gold(build: cases.Builder) -> None:
-    pipeline = build("dspert", keep=1 - 1e-9)
+@pytest.mark.parametrize("negatives", ["all", 3])
+def test_training_reads_all_spans_and_teaches_the_filter_which_are_gold(
+    build: cases.Builder, negatives: int | str
+) -> None:
+    pipeline = build("dspert", keep=1 - 1e-9, negatives=negatives)
     pipeline.model.train()
     cases.without_dropout(pipeline.model)
     batch = cases.batch_of(pipeline, training=True)
     scores = pipeline.model(batch)
     loss = pipeline.model.loss(scores, batch)
     gold = {(row, start, end) for row in range(len(cases.SENTENCES)) for start, end, _ in cases.gold_of(row)}
-    promise = 0.0
-    for span, chance in zip(batch.spans.tolist(), chances_of(pipeline, batch.spans), strict=True):
-        promise -= float(np.log(chance if tuple(span) in gold else 1 - chance)) / len(cases.SENTENCES)
+    weights = cases.weights_of(pipeline.model.config, batch)
+    chances = zip(weights.items(), chances_of(pipeline, torch.tensor(list(weights))), strict=True)
+    promise = -sum(weight * float(np.log(chance if span in gold else 1 - chance)) for (span, weight), chance in chances)
+    promise /= len(cases.SENTENCES)
     spans = cases.loss_of(pipeline.model.config, batch, by_the_paper(pipeline).logits)
     assert torch.equal(scores.spans, batch.spans)
     assert {name: term.item() for name, term in loss.terms.items()} == pytest.approx(

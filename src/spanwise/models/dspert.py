@@ -4,8 +4,8 @@ Beside the encoder's words, spans climb through a copy of its top blocks: from a
 (eq. 2), each block lets a span look at its words on the layer below (eq. 3). With no blocks at all (`depth: 0`) it is
 the shallow model that the paper compares with, under the same classifier and the same recipe.
 
-Beyond the paper: training may sample negatives, and a cheap score, trained along, may pick the spans that are worth the
-climb when text is read.
+Beyond the paper: training may sample negatives, each of which then speaks for those that were not drawn, and a cheap
+score, trained along, may pick the spans that are worth the climb when text is read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from spanwise.nn.aggregation import Aggregating, Aggregation
 from spanwise.nn.batch import Batch
 from spanwise.nn.deep import blocks_of, climb, turns_of
 from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.smoothing import Smoothing, smoothed_loss
+from spanwise.nn.smoothing import Smoothing, smoothed_loss, stands_for
 from spanwise.nn.spans import BoundaryScores, SpanLSTM, WidthEmbedding
 from spanwise.schema import Schema
 
@@ -142,8 +142,8 @@ class DSpERT(SpanModel):
         spans = self.classifier.loss(scores.logits, batch)
         if self.promise is None:
             return Loss(spans, {"spans": spans})
-        gold = (batch.span_labels > 0).float()
-        promise = F.binary_cross_entropy_with_logits(scores.promise, gold, reduction="sum") / batch.size
+        gold, weight = (batch.span_labels > 0).float(), stands_for(batch, self.classifier.widest)
+        promise = F.binary_cross_entropy_with_logits(scores.promise, gold, weight, reduction="sum") / batch.size
         return Loss(spans + promise, {"spans": spans, "promise": promise})
 
     def decode(self, scores: DeepScores, batch: Batch, least: Least) -> list[Prediction]:
