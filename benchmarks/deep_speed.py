@@ -2,14 +2,15 @@
 
     python benchmarks/deep_speed.py --depths 2 4 6 --widths 10 --plot docs/figures/deep_depth.svg
     python benchmarks/deep_speed.py --depths 6 --widths 2 5 10 15 --plot docs/figures/deep_width.svg
-    python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 40
+    python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 50
     python benchmarks/deep_speed.py --trained runs/deep runs/shallow --texts 256
 
-The texts are GENIA's test sentences. Models take turns in one process; what is told is the ratio of their times to that
-of max-pooling over the top words (`depth: 0`) with the same widths and all spans, its spread over the repeats, and the
-ratio of the multiplications and additions that matrix products take in either (`counted`). Untrained weights, but for
-`--trained`, which reads with two model folders: so the two-stage filter is timed with scores that were learnt, and what
-it keeps of the gold spans of test, and what it costs in F1 there, is told.
+The texts are GENIA's test sentences, learnt in batches of similar length as in training. Models take turns in one
+process; what is told is the ratio of their times to that of max-pooling over the top words (`depth: 0`) with the same
+widths and all spans, its spread over the repeats, and the ratio of the multiplications with additions that matrix
+products take in either (`counted`). Untrained weights, but for `--trained`, which reads with two model folders: so the
+two-stage filter is timed with scores that were learnt, and what it keeps of the gold spans of test, and what it costs in
+F1 there, is told.
 """
 
 from __future__ import annotations
@@ -61,13 +62,14 @@ def operations(pipeline: Pipeline, batch: Batch) -> float:
 
 
 def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
-    """The ratio of operations to the shallow model's, over the batches that are read and the one that is learnt."""
+    """The ratio of operations to the shallow model's, over the batches that are read and those that are learnt."""
     found: dict[str, dict[str, float]] = {"inference": {}, "training step": {}}
     for name, model in models.items():
         pipeline, examples = model.pipeline, model.read_examples
         read = [pipeline.collate([examples[i] for i in rows]) for rows in prediction_batches(examples, TOKEN_BUDGET)]
         found["inference"][name] = sum(operations(pipeline, batch) for batch in read)
-        found["training step"][name] = operations(pipeline, pipeline.collate(model.examples, rng=runtime.seed_step(1)))
+        learnt = [pipeline.collate(batch, rng=runtime.seed_step(1)) for batch in model.batches]
+        found["training step"][name] = sum(operations(pipeline, batch) for batch in learnt)
     return {
         kind: {name: round(number / numbers[SHALLOW], 3) for name, number in numbers.items()}
         for kind, numbers in found.items()
@@ -88,7 +90,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
             "width": width,
             "counted": counted(models),
             "inference": in_turn(models, Timed.read, options.repeats, SHALLOW),
-            "training step": in_turn(models, Timed.step, options.repeats, SHALLOW),
+            "training step": in_turn(models, Timed.steps, options.repeats, SHALLOW),
         }
         print(json.dumps(row), file=sys.stderr, flush=True)
         rows.append(row)

@@ -68,7 +68,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
         schema, documents = corpus(labels, options.texts)
         models = {name: timed(name, options.encoder, schema, documents) for name in options.models}
         read = in_turn(models, Timed.read, options.repeats, BASELINE)
-        step = in_turn(models, Timed.step, options.repeats, BASELINE)
+        step = in_turn(models, Timed.steps, options.repeats, BASELINE)
         rows.append({"labels": labels, "inference": read, "training step": step})
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     return rows
@@ -83,7 +83,7 @@ def peak(name: str, batch: int) -> dict[str, Any]:
     found = {"loaded": _peak()}
     model.read()
     found["inference"] = _peak()
-    model.step()
+    model.steps()
     return {"model": name, "texts": batch, **found, "training step": _peak()}
 
 

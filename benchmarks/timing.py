@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from spanwise import runtime
+from spanwise.batching import training_batches
 from spanwise.document import Document
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline import Pipeline
@@ -25,26 +28,29 @@ def seconds(task: Callable[[], object]) -> float:
 
 
 class Timed:
-    """A model that reads documents, and takes training steps on the first of them."""
+    """A model that reads documents, and takes training steps on batches of them, made as in training."""
 
     def __init__(self, pipeline: Pipeline, documents: Sequence[Document], batch: int) -> None:
         self.pipeline = pipeline
         self.documents = list(documents)
         groups = pipeline.builder.build(self.documents, gold=True)
         self.read_examples = [example for group in groups for example in group]
-        self.examples = self.read_examples[:batch]
+        rows = training_batches(self.read_examples, batch, np.random.default_rng(1))
+        self.batches = [[self.read_examples[i] for i in batch] for batch in rows]
         self.optimizer = optimizer_for(pipeline.model, TrainSection())
         self.extractor = Extractor(pipeline)
 
     def read(self) -> None:
         self.extractor(self.documents)
 
-    def step(self) -> None:
-        batch = self.pipeline.collate(self.examples, rng=runtime.seed_step(1))
+    def steps(self) -> None:
+        """One on every batch."""
         self.pipeline.model.train()
-        self.pipeline.model.loss(self.pipeline.model(batch), batch).total.backward()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        for number, examples in enumerate(self.batches):
+            batch = self.pipeline.collate(examples, rng=runtime.seed_step(1, number))
+            self.pipeline.model.loss(self.pipeline.model(batch), batch).total.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
 
 
 def in_turn(
