@@ -9,8 +9,7 @@ The texts are GENIA's test sentences, learnt in batches of similar length as in 
 process; what is told is the ratio of their times to that of max-pooling over the top words (`depth: 0`) with the same
 widths and all spans, its spread over the repeats, and the ratio of the multiplications with additions that matrix
 products take in either (`counted`). Untrained weights, but for `--trained`, which reads with two model folders: so the
-two-stage filter is timed with scores that were learnt, and what it keeps of the gold spans of test, and what it costs in
-F1 there, is told.
+two-stage filter is timed with scores that were learnt, and what it keeps of test's gold spans and costs in F1 is told.
 """
 
 from __future__ import annotations
