@@ -48,10 +48,12 @@ def encoder(name: str) -> tuple[Any, Any]:
     return transformer, tokenizer
 
 
-def timed(name: str, size: str, schema: Schema, documents: Sequence[Document], batch: int = BATCH) -> Timed:
+def timed(
+    name: str, size: str, schema: Schema, documents: Sequence[Document], batch: int = BATCH, recompute: bool = False
+) -> Timed:
     """A model with its own copy of the encoder."""
     runtime.seed_step(1)
-    blueprint = Blueprint(EncoderConfig(), ModelSection(name=name), None)
+    blueprint = Blueprint(EncoderConfig(recompute=recompute), ModelSection(name=name), None)
     return Timed(Pipeline(blueprint, schema, *encoder(size)), documents, batch)
 
 
@@ -74,12 +76,12 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
-def peak(name: str, batch: int) -> dict[str, Any]:
+def peak(name: str, batch: int, recompute: bool) -> dict[str, Any]:
     """Of this process, in MB: with the encoder alone, after inference, and after a training step."""
     schema, documents = corpus(115, 32)
     words = [word for document in documents for word in document.word_texts][:256]
     long = Document.from_words(words)
-    model = timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(batch)], batch)
+    model = timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(batch)], batch, recompute)
     found = {"loaded": _peak()}
     model.read()
     found["inference"] = _peak()
@@ -123,15 +125,16 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--batch", type=int, default=BATCH, help="texts of 256 words at once, for --memory")
+    parser.add_argument("--recompute", action="store_true", help="with encoder.recompute, for --memory")
     parser.add_argument("--peak", choices=MODELS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     threads = runtime.set_threads()
     if options.peak:
-        print(json.dumps(peak(options.peak, options.batch)))
+        print(json.dumps(peak(options.peak, options.batch, options.recompute)))
         return
     if options.memory:
         for name in options.models:
-            given = ["--peak", name, "--batch", str(options.batch)]
+            given = ["--peak", name, "--batch", str(options.batch), *["--recompute"] * options.recompute]
             subprocess.run([sys.executable, __file__, *given], check=True)  # noqa: S603
         return
     rows = measure(options)

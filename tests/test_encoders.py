@@ -327,3 +327,35 @@ def test_the_chinese_encoder_has_a_piece_per_character_and_runs(
     assert group[0].counts.tolist() == [1] * len(sentence)
     (found,) = pipeline.predict([Document(sentence)])
     assert all(0 <= e.start < e.end <= len(sentence) for e in found.entities)
+
+
+def test_blocks_that_are_computed_again_teach_the_same(
+    make_pipeline: Callable[..., Pipeline], flat_corpus: Corpus
+) -> None:
+    found = []
+    for recompute in (False, True):
+        pipeline = make_pipeline("seq-ner", encoder={"recompute": recompute})
+        calls: list[int] = []
+        first = pipeline.model.encoder.transformer.encoder.layer[0]
+        first.attention.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        groups = pipeline.builder.build(flat_corpus.splits["train"][:4], gold=True)
+        batch = pipeline.collate([example for group in groups for example in group])
+        pipeline.model.train()
+        torch.manual_seed(3)
+        pipeline.model.loss(pipeline.model(batch), batch).total.backward()
+        assert len(calls) == 1 + recompute
+        found.append({name: p.grad for name, p in pipeline.model.named_parameters() if p.grad is not None})
+    plain, again = found
+    assert plain.keys() == again.keys()
+    for name, gradient in plain.items():
+        torch.testing.assert_close(again[name], gradient, msg=name)
+
+
+def test_an_encoder_that_cannot_compute_again_is_refused(
+    make_pipeline: Callable[..., Pipeline], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import BertModel
+
+    monkeypatch.setattr(BertModel, "supports_gradient_checkpointing", False)
+    with pytest.raises(EncoderError, match=r"set encoder\.recompute to false"):
+        make_pipeline("seq-ner", encoder={"recompute": True})

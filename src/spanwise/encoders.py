@@ -28,6 +28,7 @@ class EncoderConfig(BaseModel):
     pooling: Pooling = "max"
     word_shapes: bool = True
     freeze_embeddings: bool = False
+    recompute: bool = False  # keep nothing of the encoder's blocks for their backward pass: less memory, more time
     window: Literal["text", "sentence"] = "text"  # what is read at once: all that fits, or one sentence
     max_pieces: int | None = Field(None, ge=64)  # of one window; None: what the encoder can read
     pieces_per_word: int = Field(16, ge=1, le=32)
@@ -83,6 +84,11 @@ def without_pooler(transformer: Any) -> Any:
 
 
 def word_encoder(transformer: Any, config: EncoderConfig) -> WordEncoder:
+    if config.recompute:
+        if not transformer.supports_gradient_checkpointing:
+            raise EncoderError(f"{config.name!r} cannot compute its blocks again; set encoder.recompute to false.")
+        transformer.config.use_cache = False  # else transformers warns of decoders' caches
+        transformer.gradient_checkpointing_enable({"use_reentrant": False})
     return WordEncoder(
         transformer,
         pooling=config.pooling,
