@@ -115,7 +115,7 @@ class DSpERT(SpanModel):
 
     def score(self, encoded: Encoded, batch: Batch) -> DeepScores:
         spans = batch.spans
-        promise = self.promise(encoded.words, spans) if self.promise else encoded.words.new_zeros(0)
+        promise = self.promise(encoded.words.detach(), spans) if self.promise else encoded.words.new_zeros(0)
         if self.promise and self.config.keep is not None and not self.training:
             spans = spans[promise.sigmoid() >= self.config.keep]
         logits, z = self.classifier(self.represent(encoded, spans, batch), spans)
@@ -181,7 +181,10 @@ class SpanClassifier(nn.Module):
 
 
 class Promise(nn.Module):
-    """How likely a span is an entity, from its first and its last word: cheap, to be asked before the climb."""
+    """How likely a span is an entity, from its first and its last word: cheap, to be asked before the climb.
+
+    It learns to read the words as they are, and teaches them nothing.
+    """
 
     def __init__(self, dim: int, config: DSpERTConfig) -> None:
         super().__init__()
