@@ -2,7 +2,7 @@
 
     python benchmarks/deep_speed.py --depths 2 4 6 --widths 10 --plot docs/figures/deep_depth.svg
     python benchmarks/deep_speed.py --depths 6 --widths 2 5 10 15 --plot docs/figures/deep_width.svg
-    python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 50
+    python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 100
     python benchmarks/deep_speed.py --trained runs/deep runs/shallow --texts 256
 
 The texts are GENIA's test sentences, learnt in batches of similar length as in training. Models take turns in one

@@ -224,6 +224,7 @@ def test_training_reads_all_spans_and_teaches_the_filter_which_are_gold(
     assert loss.total.item() == pytest.approx(spans + promise, rel=1e-5)
     loss.terms["promise"].backward()
     assert all(parameter.grad.abs().max() > 0 for parameter in pipeline.model.promise.parameters())
+    assert all(parameter.grad is None for parameter in pipeline.model.encoder.parameters())
 
 
 @pytest.mark.parametrize(
