@@ -43,7 +43,8 @@ def block(marks: re.Match[str]) -> str:
     folds = f" --folds {len({result['corpus'] for result in results})}" if corpus in FOLDS else ""
     seeds = max(result["seed"] for result in results)
     if by:
-        return f"{marks['mark']}The same command with `--by {by}`:\n\n{markdown(table.header, table.body)}<!-- end -->"
+        header, *body = table.turned
+        return f"{marks['mark']}The same command with `--by {by}`:\n\n{markdown(header, body)}<!-- end -->"
     return (
         f"{marks['mark']}"
         f"`spanwise benchmark {suite} --corpus {corpus}{folds} --seeds {seeds} --jobs 2 --out {folder}`"

@@ -71,6 +71,12 @@ def test_f1_is_told_by_the_groups_that_the_results_hold(suites: Any) -> None:
         "| tags | 2 | 60.00 ± 14.14 | – |\n"
         "| spans | 1 | 10.00 | 20.00 |\n"
     )
+    assert benchmark.summarize("tiny", "easy", told, by="width").turned == [
+        ["model", "tags", "spans"],
+        ["runs", "2", "1"],
+        ["1 (10)", "60.00 ± 14.14", "10.00"],
+        ["2 (20)", "–", "20.00"],
+    ]
 
 
 def test_the_gold_entities_of_several_folds_are_not_counted(suites: Any) -> None:

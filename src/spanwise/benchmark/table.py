@@ -57,6 +57,11 @@ class Table:
     def body(self) -> list[list[str]]:
         return [[row.name, str(row.runs), *map(row.cell, self.columns)] for row in self.rows]
 
+    @property
+    def turned(self) -> list[list[str]]:
+        """Header and body with a line per column, for many columns and few rows."""
+        return [list(line) for line in zip(self.header, *self.body, strict=True)]
+
 
 def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool = False, by: str | None = None) -> Table:
     """The suite's table. The score of a seed is its mean over folds; with one seed the deviation is that of the folds.

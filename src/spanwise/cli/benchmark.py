@@ -62,7 +62,8 @@ def benchmark(
         return
     _print(", ".join(filter(None, (table.title, table.spread))), table.header, table.body)
     for grouped in groups.values():
-        _print(grouped.title, grouped.header, grouped.body)
+        header, *body = grouped.turned
+        _print(grouped.title, header, body)
     if comparisons:
         title = f"two-sided p by paired approximate randomisation, {comparisons[0].trials:,} trials"
         _print(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
