@@ -53,6 +53,7 @@ OWN: dict[str, dict[str, Any]] = {
     "Deberta": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
     "DebertaV2": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
 }
+Weights = dict[tuple[int, int, int], float]  # of (sentence, start, end)
 Family = Callable[[int], Any]  # a random encoder of so many pieces
 
 
@@ -139,17 +140,17 @@ def in_order(spans: Tensor, rows: list[dict[Span, Tensor]]) -> Tensor:
     return torch.stack([rows[row][start, end] for row, start, end in spans.tolist()])
 
 
-def loss_of(config: Any, batch: Batch, logits: list[dict[Span, Tensor]]) -> float:
-    """Eq. 7, smoothed, over the spans of the batch, each as often as `weights_of` says."""
+def loss_of(config: Any, batch: Batch, logits: list[dict[Span, Tensor]], weights: Weights | None = None) -> float:
+    """Eq. 7, smoothed, over the spans of the batch, each as often as `weights_of` or `weights` says."""
     smoothing = (len(LABELS), config.smoothing, config.smoothing_distance)
     targets = [smoothing_oracle.targets(spans, gold_of(row), *smoothing) for row, spans in enumerate(logits)]
     sentences: list[list[tuple[Tensor, list[float], float]]] = [[] for _ in SENTENCES]
-    for (row, start, end), weight in weights_of(config, batch).items():
+    for (row, start, end), weight in (weights or weights_of(config, batch)).items():
         sentences[row].append((logits[row][start, end], targets[row][start, end], weight))
     return paper.loss(sentences)
 
 
-def weights_of(config: Any, batch: Batch) -> dict[tuple[int, int, int], float]:
+def weights_of(config: Any, batch: Batch) -> Weights:
     """The spans of a batch, each once: gold ones count once, the others for all of their sentence that are not gold."""
     held = {(row, start, end) for row, start, end in batch.spans.tolist()}
     found = {}

@@ -201,30 +201,73 @@ def test_where_no_span_is_promising_nothing_is_found(build: cases.Builder, optio
     assert not any(document.entities for document in pipeline.predict(cases.corpus().splits["train"]))
 
 
-@pytest.mark.parametrize("negatives", ["all", 3])
-def test_training_reads_all_spans_and_teaches_the_filter_which_are_gold(
-    build: cases.Builder, negatives: int | str
-) -> None:
-    pipeline = build("dspert", keep=1 - 1e-9, negatives=negatives)
+def in_training(build: cases.Builder, **options: Any) -> tuple[Pipeline, Batch, Any]:
+    """A model with a filter that nothing would pass, what it learns from, and what it makes of it."""
+    pipeline = build("dspert", keep=1 - 1e-9, **options)
     pipeline.model.train()
     cases.without_dropout(pipeline.model)
     batch = cases.batch_of(pipeline, training=True)
-    scores = pipeline.model(batch)
+    return pipeline, batch, pipeline.model(batch)
+
+
+def all_gold() -> set[tuple[int, int, int]]:
+    return {(row, start, end) for row in range(len(cases.SENTENCES)) for start, end, _ in cases.gold_of(row)}
+
+
+def promise_loss(pipeline: Pipeline, spans: Tensor) -> float:
+    """Cross entropy of all spans, each once, with whether they are gold; a mean over sentences."""
+    spans = spans.unique(dim=0)
+    chances = zip(map(tuple, spans.tolist()), chances_of(pipeline, spans), strict=True)
+    gold = all_gold()
+    total = -sum(float(np.log(chance if span in gold else 1 - chance)) for span, chance in chances)
+    return total / len(cases.SENTENCES)
+
+
+@pytest.mark.parametrize("negatives", ["all", 3, 1])
+def test_the_filter_learns_from_all_spans_and_teaches_nothing_but_itself(
+    build: cases.Builder, negatives: int | str
+) -> None:
+    pipeline, batch, scores = in_training(build, negatives=negatives)
     loss = pipeline.model.loss(scores, batch)
-    gold = {(row, start, end) for row in range(len(cases.SENTENCES)) for start, end, _ in cases.gold_of(row)}
-    weights = cases.weights_of(pipeline.model.config, batch)
-    chances = zip(weights.items(), chances_of(pipeline, torch.tensor(list(weights))), strict=True)
-    promise = -sum(weight * float(np.log(chance if span in gold else 1 - chance)) for (span, weight), chance in chances)
-    promise /= len(cases.SENTENCES)
-    spans = cases.loss_of(pipeline.model.config, batch, by_the_paper(pipeline).logits)
-    assert torch.equal(scores.spans, batch.spans)
-    assert {name: term.item() for name, term in loss.terms.items()} == pytest.approx(
-        {"spans": spans, "promise": promise}, rel=1e-5
-    )
-    assert loss.total.item() == pytest.approx(spans + promise, rel=1e-5)
+    assert {tuple(span) for span in batch.spans.tolist()} == set(map(tuple, cases.batch_of(pipeline).spans.tolist()))
+    assert loss.terms["promise"].item() == pytest.approx(promise_loss(pipeline, batch.spans), rel=1e-5)
+    assert loss.total.item() == pytest.approx(sum(term.item() for term in loss.terms.values()), rel=1e-5)
     loss.terms["promise"].backward()
     assert all(parameter.grad.abs().max() > 0 for parameter in pipeline.model.promise.parameters())
     assert all(parameter.grad is None for parameter in pipeline.model.encoder.parameters())
+
+
+def test_with_all_negatives_the_filter_drops_nothing_in_training(build: cases.Builder) -> None:
+    pipeline, batch, scores = in_training(build)
+    wanted = cases.loss_of(pipeline.model.config, batch, by_the_paper(pipeline).logits)
+    assert torch.equal(scores.spans, batch.spans)
+    assert pipeline.model.loss(scores, batch).terms["spans"].item() == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("negatives", [1, 4, 5, 1000])
+def test_a_filter_draws_half_of_the_negatives_by_their_promise(build: cases.Builder, negatives: int) -> None:
+    pipeline, batch, scores = in_training(build, negatives=negatives)
+    gold, weights = all_gold(), {}
+    read = [tuple(span) for span in scores.spans.tolist()]
+    for row in range(len(cases.SENTENCES)):
+        spans = batch.spans[(batch.spans[:, 0] == row) & (batch.span_labels == 0)]
+        chances = zip(chances_of(pipeline, spans), map(tuple, spans.tolist()), strict=True)
+        ranked = [span for _, span in sorted(chances, reverse=True)]
+        hard, rest = ranked[: negatives // 2], ranked[negatives // 2 :]
+        mine = [span for span in read if span[0] == row]
+        lots = set(mine) - set(hard) - gold
+        assert set(mine) >= {span for span in gold if span[0] == row and span[2] - span[1] <= cases.WIDEST} | set(hard)
+        assert lots <= set(rest)
+        assert len(lots) == min(negatives - negatives // 2, len(rest))
+        weights |= {span: len(rest) / len(lots) if span in lots else 1.0 for span in mine}
+    wanted = cases.loss_of(pipeline.model.config, batch, by_the_paper(pipeline).logits, weights)
+    assert pipeline.model.loss(scores, batch).terms["spans"].item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_filter_draws_others_every_time(build: cases.Builder) -> None:
+    pipeline, batch, scores = in_training(build, negatives=4)
+    again = [pipeline.model(batch).spans.tolist() for _ in range(4)]
+    assert any(spans != scores.spans.tolist() for spans in again)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +280,7 @@ def test_scores_are_the_same_after_save_and_load(build: cases.Builder, tmp_path:
     with torch.no_grad():
         scores, again = (one.model(cases.batch_of(one)) for one in (pipeline, loaded))
     assert len(scores.logits) > 0
-    assert all(torch.equal(*pair) for pair in zip(scores, again, strict=True))
+    assert all(torch.equal(getattr(scores, name), getattr(again, name)) for name in ("spans", "logits", "z", "promise"))
 
 
 BUNDLES = [("dspert", "seq-ner"), ("seq-ner", "dspert")]

@@ -15,7 +15,8 @@ from spanwise.models.decoding import entities_of, gathered
 from spanwise.models.dspert import DeepSpanConfig
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.smoothing import Smoothing, smoothed_loss
+from spanwise.nn.sampling import stands_for
+from spanwise.nn.smoothing import Smoothing, smoothed_loss, smoothed_targets
 from spanwise.schema import Schema
 
 
@@ -59,7 +60,8 @@ class Biaffine(SpanModel):
     def loss(self, scores: Tensor, batch: Batch) -> Loss:
         smoothing = Smoothing(self.config.smoothing, self.config.smoothing_distance)
         width = self.config.settled_width()
-        total = smoothed_loss(scores, batch, len(self.schema.entities), width, smoothing)
+        targets = smoothed_targets(batch, len(self.schema.entities), width, smoothing)
+        total = smoothed_loss(scores, targets, stands_for(batch, width)) / batch.size
         return Loss(total, {"spans": total})
 
     def decode(self, scores: Tensor, batch: Batch, least: Least) -> list[Prediction]:

@@ -5,7 +5,8 @@ Beside the encoder's words, spans climb through a copy of its top blocks: from a
 the shallow model that the paper compares with, under the same classifier and the same recipe.
 
 Beyond the paper: training may sample negatives, each of which then speaks for those that were not drawn, and a cheap
-score, trained along, may pick the spans that are worth the climb when text is read.
+score, trained along, may pick the spans that are worth the climb when text is read, and the negatives that are worth
+it in training.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from spanwise.nn.aggregation import Aggregating, Aggregation
 from spanwise.nn.batch import Batch
 from spanwise.nn.deep import blocks_of, climb, turns_of
 from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.smoothing import Smoothing, smoothed_loss, stands_for
+from spanwise.nn.sampling import Drawn, draw_promising, stands_for
+from spanwise.nn.smoothing import Smoothing, smoothed_loss, smoothed_targets
 from spanwise.nn.spans import BoundaryScores, SpanLSTM, WidthEmbedding
 from spanwise.schema import Schema
 
@@ -72,6 +74,10 @@ class DSpERTConfig(DeepSpanConfig):
             raise ValueError("lstm runs over all spans of a size: set negatives to all and keep to null")
         return self
 
+    def candidates(self) -> Candidates:
+        """All spans where the model draws its negatives itself, by the score that `keep` has it learn."""
+        return super().candidates() if self.keep is None else Candidates(self.settled_width(), Negatives(EVERY))
+
 
 class DeepScores(NamedTuple):
     """Of the spans that were read deeply: logits (eq. 6) and what they are computed from, z (eq. 5)."""
@@ -79,6 +85,7 @@ class DeepScores(NamedTuple):
     spans: Tensor  # [M, 3]
     logits: Tensor  # [M, 1 + E]   None first
     z: Tensor  # [M, d_z]
+    drawn: Drawn  # which of the N candidates they are
     promise: Tensor  # [N]   of all candidates, the score that picks the M, before the sigmoid; empty without `keep`
 
 
@@ -114,12 +121,11 @@ class DSpERT(SpanModel):
         return chain(super().pretrained, self.own.parameters() if self.own is not None else ())
 
     def score(self, encoded: Encoded, batch: Batch) -> DeepScores:
-        spans = batch.spans
-        promise = self.promise(encoded.words.detach(), spans) if self.promise else encoded.words.new_zeros(0)
-        if self.promise and self.config.keep is not None and not self.training:
-            spans = spans[promise.sigmoid() >= self.config.keep]
+        promise = self.promise(encoded.words.detach(), batch.spans) if self.promise else encoded.words.new_zeros(0)
+        drawn = self._worth_the_climb(promise.detach(), batch)
+        spans = batch.spans[drawn.rows]
         logits, z = self.classifier(self.represent(encoded, spans, batch), spans)
-        return DeepScores(spans, logits, z, promise)
+        return DeepScores(spans, logits, z, drawn, promise)
 
     def represent(self, encoded: Encoded, spans: Tensor, batch: Batch) -> Tensor:
         """s^L of every span (eqs. 2 to 4). spans [N, 3] -> [N, d]"""
@@ -139,16 +145,29 @@ class DSpERT(SpanModel):
         return vectors
 
     def loss(self, scores: DeepScores, batch: Batch) -> Loss:
-        spans = self.classifier.loss(scores.logits, batch)
+        weight = stands_for(batch, self.classifier.widest)
+        smoothing = Smoothing(self.config.smoothing, self.config.smoothing_distance)
+        targets = smoothed_targets(batch, len(self.schema.entities), self.classifier.widest, smoothing)
+        rows, speaks_for = scores.drawn
+        spans = smoothed_loss(scores.logits, targets[rows], weight[rows] * speaks_for) / batch.size
         if self.promise is None:
             return Loss(spans, {"spans": spans})
-        gold, weight = (batch.span_labels > 0).float(), stands_for(batch, self.classifier.widest)
+        gold = (batch.span_labels > 0).float()
         promise = F.binary_cross_entropy_with_logits(scores.promise, gold, weight, reduction="sum") / batch.size
         return Loss(spans + promise, {"spans": spans, "promise": promise})
 
     def decode(self, scores: DeepScores, batch: Batch, least: Least) -> list[Prediction]:
         found = entities_of(scores.logits, scores.spans, least.entities, nested=self.config.nested)
         return gathered(found, batch.size)
+
+    def _worth_the_climb(self, promise: Tensor, batch: Batch) -> Drawn:
+        """All candidates, or with `keep` the promising ones; of those that are learnt from, `negatives`."""
+        if self.training and self.promise is not None and self.config.negatives != "all":
+            return draw_promising(batch, promise, self.config.negatives)
+        rows = torch.arange(len(batch.spans), device=batch.spans.device)
+        if self.config.keep is not None and not self.training:
+            rows = rows[promise.sigmoid() >= self.config.keep]
+        return Drawn(rows, torch.ones(len(rows), device=rows.device))
 
     def _blocks(self) -> Sequence[nn.Module]:
         return list(self.own) if self.own is not None else self._encoder_blocks()
@@ -159,25 +178,20 @@ class DSpERT(SpanModel):
 
 
 class SpanClassifier(nn.Module):
-    """The entity classifier (eqs. 5, 6) and its loss (eq. 7), smoothed."""
+    """The entity classifier (eqs. 5, 6)."""
 
     def __init__(self, dim: int, config: DSpERTConfig, schema: Schema) -> None:
         super().__init__()
         self.widest = config.settled_width()
-        self.smoothing = Smoothing(config.smoothing, config.smoothing_distance)
-        self.labels = len(schema.entities)
         self.widths = WidthEmbedding(self.widest, config.width_dim)
         self.reduce = nn.Linear(dim + config.width_dim, config.hidden)
         self.dropout = nn.Dropout(config.dropout)
-        self.classify = nn.Linear(config.hidden, 1 + self.labels)
+        self.classify = nn.Linear(config.hidden, 1 + len(schema.entities))
 
     def forward(self, vectors: Tensor, spans: Tensor) -> tuple[Tensor, Tensor]:
         """vectors [N, d]; spans [N, 3] -> logits [N, 1 + E] and z [N, d_z]"""
         z = F.relu(self.reduce(torch.cat((vectors, self.widths(spans)), dim=-1)))  # eq. 5
         return self.classify(self.dropout(z)), z  # eq. 6
-
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        return smoothed_loss(logits, batch, self.labels, self.widest, self.smoothing)
 
 
 class Promise(nn.Module):

@@ -17,27 +17,10 @@ class Smoothing(NamedTuple):
     distance: int = 1
 
 
-def smoothed_loss(logits: Tensor, batch: Batch, labels: int, widest: int, smoothing: Smoothing) -> Tensor:
-    """eq. 7: summed over spans, a mean over sentences."""
-    targets = smoothed_targets(batch, labels, widest, smoothing)
+def smoothed_loss(logits: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
+    """eq. 7, a sum over spans. logits, targets [M, 1 + labels]; weight [M]"""
     each = -(targets * logits.float().log_softmax(-1)).sum(-1)
-    total: Tensor = (each * stands_for(batch, widest)).sum() / batch.size
-    return total
-
-
-def stands_for(batch: Batch, widest: int) -> Tensor:
-    """How many of its sentence's spans each candidate speaks for, so that a sum over a sample is one over all. -> [N]
-
-    A sampled negative speaks for those that were not drawn as well; a span with two labels, which the batch holds
-    twice, is one.
-    """
-    _, place, times = batch.spans.unique(dim=0, return_inverse=True, return_counts=True)
-    once, row, negative = 1 / times[place], batch.spans[:, 0], batch.span_labels == 0
-    words = batch.word_mask.sum(-1)
-    width = words.clamp(max=widest)
-    spans = words * width - width * (width - 1) / 2  # Σ over k = 1 … width of words - k + 1
-    drawn, gold = (once.new_zeros(batch.size).index_add(0, row, once * kind) for kind in (negative, ~negative))
-    return torch.where(negative, (spans - gold)[row] / drawn[row], once)
+    return (each * weight).sum()
 
 
 def smoothed_targets(batch: Batch, labels: int, widest: int, smoothing: Smoothing) -> Tensor:
