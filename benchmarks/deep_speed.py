@@ -36,6 +36,7 @@ from timing import Timed, in_turn
 
 SHALLOW, FILTERED, UNFILTERED = "shallow", "deep, filtered", "deep, all spans"
 BATCH = 16
+KEEP = 1e-4  # with sampled negatives, half of them picked by the filter, as the suite `dspert` has them
 
 
 def timed(documents: list[Document], **options: Any) -> Timed:
@@ -45,19 +46,28 @@ def timed(documents: list[Document], **options: Any) -> Timed:
     return Timed(Pipeline(blueprint, corpora.load("genia").schema, *load_pretrained("minilm")), documents, BATCH)
 
 
+@torch.inference_mode()
 def operations(pipeline: Pipeline, batch: Batch) -> float:
     """Multiplications with additions in the matrix products of one reading of a batch; a span attends to K words."""
     config, model = pipeline.model.encoder.transformer.config, pipeline.model
+    read = model(batch).spans
     d, wide = config.hidden_size, config.intermediate_size
     pieces, length = batch.pieces.numel(), batch.pieces.shape[1]
     words, widest = batch.word_mask.numel(), model.classifier.widest
     encoder = config.num_hidden_layers * pieces * (4 * d * d + 2 * d * wide + 2 * length * d)
-    climbing = int((batch.spans[:, 2] - batch.spans[:, 1] > 1).sum())
+    climbing = int((read[:, 2] - read[:, 1] > 1).sum())
     block = words * 2 * d * d + climbing * (2 * d * d + 2 * d * wide + 2 * widest * d)
-    classifier = len(batch.spans) * sum(
-        layer.weight.numel() for layer in (model.classifier.reduce, model.classifier.classify)
-    )
-    return float(encoder + model.depth * block + classifier)
+    classifier = len(read) * numbers(model.classifier.reduce, model.classifier.classify)
+    found = encoder + model.depth * block + classifier
+    if model.promise is not None:
+        ends = model.promise.ends
+        found += words * numbers(ends.first, ends.last)
+        found += len(batch.spans) * numbers(ends.width, model.promise.weigh)
+    return float(found)
+
+
+def numbers(*layers: torch.nn.Linear) -> int:
+    return sum(layer.weight.numel() for layer in layers)
 
 
 def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
@@ -66,8 +76,10 @@ def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
     for name, model in models.items():
         pipeline, examples = model.pipeline, model.read_examples
         read = [pipeline.collate([examples[i] for i in rows]) for rows in prediction_batches(examples, TOKEN_BUDGET)]
+        pipeline.model.eval()
         found["inference"][name] = sum(operations(pipeline, batch) for batch in read)
         learnt = [pipeline.collate(batch, rng=runtime.seed_step(1)) for batch in model.batches]
+        pipeline.model.train()
         found["training step"][name] = sum(operations(pipeline, batch) for batch in learnt)
     return {
         kind: {name: round(number / numbers[SHALLOW], 3) for name, number in numbers.items()}
@@ -83,7 +95,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
         for depth in options.depths:
             models[f"depth {depth}"] = timed(documents, max_width=width, depth=depth)
             if options.negatives is not None:
-                few = timed(documents, max_width=width, depth=depth, negatives=options.negatives)
+                few = timed(documents, max_width=width, depth=depth, negatives=options.negatives, keep=KEEP)
                 models[f"depth {depth}, {options.negatives} negatives"] = few
         row = {
             "width": width,
