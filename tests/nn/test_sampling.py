@@ -82,6 +82,17 @@ def test_which_of_the_rest_are_drawn_is_chance() -> None:
     assert all(400 < number < 600 for number in times[[0, 2, 3, 4]])
 
 
+def test_lots_are_as_fine_in_half_precision() -> None:
+    batch = batch_of([Sentence(200, [], [(i, i + 1) for i in range(200)])])
+    promise = torch.arange(200).float()
+    drawn = []
+    for scores in (promise, promise.bfloat16()):
+        torch.manual_seed(1)
+        drawn.append(draw_promising(batch, scores, 100))
+    assert torch.equal(drawn[0].rows, drawn[1].rows)
+    assert drawn[1].weight.dtype == torch.float32
+
+
 @given(st.lists(sentences(), min_size=1, max_size=4), st.integers(1, 9))
 def test_candidates_speak_for_every_span_of_their_sentence(rows: list[Sentence], keep: int) -> None:
     batch = batch_of(rows, keep)

@@ -41,7 +41,7 @@ def draw_promising(batch: Batch, promise: Tensor, most: int) -> Drawn:
     sentence, negative = batch.spans[:, 0], batch.span_labels == 0
     hard = negative & (_places(promise.masked_fill(~negative, -torch.inf), sentence) < most // 2)
     rest = negative & ~hard
-    lots = torch.rand_like(promise).masked_fill(~rest, -torch.inf)
+    lots = torch.rand(len(promise), device=promise.device).masked_fill(~rest, -torch.inf)
     lucky = rest & (_places(lots, sentence) < most - most // 2)
     of_rest, of_lucky = (sentence[kind].bincount(minlength=batch.size) for kind in (rest, lucky))
     weight = torch.where(lucky, (of_rest / of_lucky)[sentence], 1.0)
