@@ -103,6 +103,7 @@ def variants() -> Iterator[Variant]:
     yield Variant("seq-ner", options={"tagging": "crf"})
     yield Variant("seq-ner", bundle="span-ner")
     yield Variant("span-ner", bundle="seq-ner")
+    yield Variant("dspert", options={"nested": True, "negatives": 6, "keep": 1e-4}, nested=True)
 
 
 @pytest.fixture(scope="module", params=list(variants()), ids=str)
@@ -206,13 +207,13 @@ def test_relations_between_given_entities_are_those_it_learnt(
 
 def rows_of(scores: Any, batch: Batch, row: int) -> list[Tensor]:
     """What the scores say about one example: of its words [B, T, …] or of its spans [N, …]."""
-    if isinstance(scores, tuple):  # but for the spans themselves, and for what pairs will be scored from
+    if isinstance(scores, tuple):  # but for the spans themselves, where they stand, and what pairs will be scored from
         named = scores._asdict().items()  # type: ignore[attr-defined]
-        parts = (part for name, part in named if name not in ("seen", "spans"))
+        parts = (part for name, part in named if name not in ("seen", "spans", "drawn"))
         return [tensor for part in parts for tensor in rows_of(part, batch, row)]
     if scores is None or not len(scores):  # of a partner, and of pairs, at work
         return []
-    if scores.ndim == 2 and len(scores) == len(batch.spans):
+    if scores.ndim < 3 and len(scores) == len(batch.spans):
         return [scores[batch.spans[:, 0] == row]]
     return [scores[row, : int(batch.word_mask[row].sum())]]
 
