@@ -57,16 +57,16 @@ def operations(pipeline: Pipeline, batch: Batch) -> float:
     encoder = config.num_hidden_layers * pieces * (4 * d * d + 2 * d * wide + 2 * length * d)
     climbing = int((read[:, 2] - read[:, 1] > 1).sum())
     block = words * 2 * d * d + climbing * (2 * d * d + 2 * d * wide + 2 * widest * d)
-    classifier = len(read) * numbers(model.classifier.reduce, model.classifier.classify)
+    classifier = len(read) * weights(model.classifier.reduce, model.classifier.classify)
     found = encoder + model.depth * block + classifier
     if model.promise is not None:
         ends = model.promise.ends
-        found += words * numbers(ends.first, ends.last)
-        found += len(batch.spans) * numbers(ends.width, model.promise.weigh)
+        found += words * weights(ends.first, ends.last)
+        found += len(batch.spans) * weights(ends.width, model.promise.weigh)
     return float(found)
 
 
-def numbers(*layers: torch.nn.Linear) -> int:
+def weights(*layers: torch.nn.Linear) -> int:
     return sum(layer.weight.numel() for layer in layers)
 
 

@@ -16,7 +16,7 @@ from spanwise.models.dspert import DeepSpanConfig
 from spanwise.nn.batch import Batch
 from spanwise.nn.encoder import Encoded, WordEncoder
 from spanwise.nn.sampling import stands_for
-from spanwise.nn.smoothing import Smoothing, smoothed_loss, smoothed_targets
+from spanwise.nn.smoothing import smoothed_loss, smoothed_targets
 from spanwise.schema import Schema
 
 
@@ -58,10 +58,9 @@ class Biaffine(SpanModel):
         return torch.stack(products, dim=-1) + begins + ends
 
     def loss(self, scores: Tensor, batch: Batch) -> Loss:
-        smoothing = Smoothing(self.config.smoothing, self.config.smoothing_distance)
-        width = self.config.settled_width()
-        targets = smoothed_targets(batch, len(self.schema.entities), width, smoothing)
-        total = smoothed_loss(scores, targets, stands_for(batch, width)) / batch.size
+        labels, widest = len(self.schema.entities), self.config.settled_width()
+        targets = smoothed_targets(batch, labels, widest, self.config.boundary_smoothing())
+        total = smoothed_loss(scores, targets, stands_for(batch, widest)) / batch.size
         return Loss(total, {"spans": total})
 
     def decode(self, scores: Tensor, batch: Batch, least: Least) -> list[Prediction]:

@@ -54,6 +54,9 @@ class DeepSpanConfig(SpanConfig):
     smoothing: float = Field(0.1, ge=0, lt=1)  # ε of boundary smoothing; 0: none
     smoothing_distance: PositiveInt = 1  # D
 
+    def boundary_smoothing(self) -> Smoothing:
+        return Smoothing(self.smoothing, self.smoothing_distance)
+
     def candidates(self) -> Candidates:
         return Candidates(self.settled_width(), Negatives(EVERY if self.negatives == "all" else self.negatives))
 
@@ -145,9 +148,9 @@ class DSpERT(SpanModel):
         return vectors
 
     def loss(self, scores: DeepScores, batch: Batch) -> Loss:
-        weight = stands_for(batch, self.classifier.widest)
-        smoothing = Smoothing(self.config.smoothing, self.config.smoothing_distance)
-        targets = smoothed_targets(batch, len(self.schema.entities), self.classifier.widest, smoothing)
+        labels, widest = len(self.schema.entities), self.classifier.widest
+        weight = stands_for(batch, widest)
+        targets = smoothed_targets(batch, labels, widest, self.config.boundary_smoothing())
         rows, speaks_for = scores.drawn
         spans = smoothed_loss(scores.logits, targets[rows], weight[rows] * speaks_for) / batch.size
         if self.promise is None:
@@ -161,7 +164,7 @@ class DSpERT(SpanModel):
         return gathered(found, batch.size)
 
     def _worth_the_climb(self, promise: Tensor, batch: Batch) -> Drawn:
-        """All candidates, or with `keep` the promising ones; of those that are learnt from, `negatives`."""
+        """To be read: the candidates that promise enough; to be learnt from: all, or gold and so many negatives."""
         if self.training and self.promise is not None and self.config.negatives != "all":
             return draw_promising(batch, promise, self.config.negatives)
         rows = torch.arange(len(batch.spans), device=batch.spans.device)
