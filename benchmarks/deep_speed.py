@@ -6,10 +6,10 @@
     python benchmarks/deep_speed.py --trained runs/deep runs/shallow --texts 256
 
 The texts are GENIA's test sentences, learnt in batches of similar length as in training. Models take turns in one
-process; what is told is the ratio of their times to that of max-pooling over the top words (`depth: 0`) with the same
+process; the output is the ratio of their times to that of max-pooling over the top words (`depth: 0`) with the same
 widths and all spans, its spread over the repeats, and the ratio of the multiplications with additions that matrix
 products take in either (`counted`). Untrained weights, but for `--trained`, which reads with two model folders: so the
-two-stage filter is timed with scores that were learnt, and what it keeps of test's gold spans and costs in F1 is told.
+screening is timed with scores that were learnt, with what it keeps of dev's and test's gold spans and costs in F1.
 """
 
 from __future__ import annotations
@@ -17,22 +17,26 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from spanwise import corpora, runtime
-from spanwise.batching import prediction_batches
 from spanwise.document import Document
-from spanwise.encoders import EncoderConfig, load_pretrained
-from spanwise.inference.evaluation import evaluate_model
+from spanwise.evaluation import evaluate
 from spanwise.inference.extractor import Extractor
-from spanwise.nn.batch import Batch
-from spanwise.pipeline import TOKEN_BUDGET, Blueprint, Pipeline
-from spanwise.recipe import ModelSection
-from spanwise.text.alignment import segmented
-from timing import Timed, in_turn
+from spanwise.pipeline.batches import prediction_batches
+from spanwise.pipeline.blueprint import Blueprint
+from spanwise.pipeline.encoders import load_pretrained
+from spanwise.pipeline.pipeline import TOKEN_BUDGET
+from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.recipe import EncoderConfig, ModelSection
+from spanwise.seam.batch import Array, Batch
+from spanwise.text.alignment import aligned, segmented
+from timing import Timed, gold_examples, in_turn
 
 SHALLOW, FILTERED, UNFILTERED = "shallow", "deep, filtered", "deep, all spans"
 BATCH = 16
@@ -43,27 +47,38 @@ def timed(documents: list[Document], **options: Any) -> Timed:
     runtime.seed_step(1)
     section = ModelSection(name="dspert", nested=True, **options)
     blueprint = Blueprint(EncoderConfig(freeze_embeddings=True), section, None)
-    return Timed(Pipeline(blueprint, corpora.load("genia").schema, *load_pretrained("minilm")), documents, BATCH)
+    return Timed(TorchPipeline(blueprint, corpora.load("genia").schema, *load_pretrained("minilm")), documents, BATCH)
 
 
 @torch.inference_mode()
-def operations(pipeline: Pipeline, batch: Batch) -> float:
+def deep_spans(pipeline: TorchPipeline, batch: Batch[Array]) -> Array:
+    """The spans that stage two scores: those that training samples, or those that pass the screening. -> [K, 3]"""
+    if pipeline.model.training:
+        tensors = batch.map(torch.from_numpy)
+        sampled: Array = pipeline.model.training_rows(pipeline.model(tensors), tensors).spans.numpy()
+        return sampled
+    scores = pipeline.runner.forward(batch).scores
+    proposal = pipeline.reader.decoder.propose(scores, batch, pipeline.thresholds(None, None))
+    return np.concatenate([np.zeros((0, 3), np.int64), *(rows.spans for rows in proposal.rows)])
+
+
+def operations(pipeline: TorchPipeline, batch: Batch[Array]) -> float:
     """Multiplications with additions in the matrix products of one reading of a batch; a span attends to K words."""
     config, model = pipeline.model.encoder.transformer.config, pipeline.model
-    read = model(batch).spans
-    d, wide = config.hidden_size, config.intermediate_size
-    pieces, length = batch.pieces.numel(), batch.pieces.shape[1]
-    words, widest = batch.word_mask.numel(), model.classifier.widest
-    encoder = config.num_hidden_layers * pieces * (4 * d * d + 2 * d * wide + 2 * length * d)
-    climbing = int((read[:, 2] - read[:, 1] > 1).sum())
-    block = words * 2 * d * d + climbing * (2 * d * d + 2 * d * wide + 2 * widest * d)
-    classifier = len(read) * weights(model.classifier.reduce, model.classifier.classify)
-    found = encoder + model.depth * block + classifier
+    spans = deep_spans(pipeline, batch)
+    d, inner = config.hidden_size, config.intermediate_size
+    pieces, length = batch.words.pieces.size, batch.words.pieces.shape[1]
+    words, widest = batch.words.present.size, model.config.resolved_width()
+    encoder = config.num_hidden_layers * pieces * (4 * d * d + 2 * d * inner + 2 * length * d)
+    wide = int((spans[:, 2] - spans[:, 1] > 1).sum())
+    block = words * 2 * d * d + wide * (2 * d * d + 2 * d * inner + 2 * widest * d)
+    classifier = len(spans) * weights(model.classifier.reduce, model.classifier.classify)
+    total = encoder + model.depth * block + classifier
     if model.promise is not None:
         ends = model.promise.ends
-        found += words * weights(ends.first, ends.last)
-        found += len(batch.spans) * weights(ends.width, model.promise.weigh)
-    return float(found)
+        total += words * weights(ends.first, ends.last)
+        total += len(batch.proposals.spans) * weights(ends.width, model.promise.weigh)
+    return float(total)
 
 
 def weights(*layers: torch.nn.Linear) -> int:
@@ -74,11 +89,12 @@ def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
     """The ratio of operations to the shallow model's, over the batches that are read and those that are learnt."""
     found: dict[str, dict[str, float]] = {"inference": {}, "training step": {}}
     for name, model in models.items():
-        pipeline, examples = model.pipeline, model.read_examples
-        read = [pipeline.collate([examples[i] for i in rows]) for rows in prediction_batches(examples, TOKEN_BUDGET)]
+        pipeline, examples = model.pipeline, model.examples
+        rows = prediction_batches(examples, TOKEN_BUDGET)
+        read = [pipeline.training_batch([examples[i] for i in batch]) for batch in rows]
         pipeline.model.eval()
         found["inference"][name] = sum(operations(pipeline, batch) for batch in read)
-        learnt = [pipeline.collate(batch, rng=runtime.seed_step(1)) for batch in model.batches]
+        learnt = [pipeline.training_batch(batch, runtime.seed_step(1)) for batch in model.batches]
         pipeline.model.train()
         found["training step"][name] = sum(operations(pipeline, batch) for batch in learnt)
     return {
@@ -110,14 +126,15 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def trained(folders: dict[str, str], options: argparse.Namespace) -> dict[str, Any]:
-    """Time over the first texts of test and F1 over all of it, of the deep model also without its filter."""
+    """Time over the first texts of test and F1 over all of it, of the deep model also without its screening."""
     gold = [segmented(document) for document in corpora.load("genia").split("test")]
     extractors = {name: Extractor.from_pretrained(folder) for name, folder in folders.items()}
-    unfiltered = extractors[UNFILTERED].pipeline.model
-    unfiltered.config = unfiltered.config.model_copy(update={"keep": None})
+    unfiltered = extractors[UNFILTERED].pipeline
+    decoder = replace(unfiltered.reader.decoder, screening_threshold=None)
+    unfiltered.reader = replace(unfiltered.reader, decoder=decoder)
     times = in_turn(extractors, lambda extractor: extractor(gold[: options.texts]), options.repeats, SHALLOW)
     print(json.dumps(times), file=sys.stderr, flush=True)
-    scores = {name: evaluate_model(extractor, gold).entities.micro.f1 for name, extractor in extractors.items()}
+    scores = {name: evaluate(extractor, gold).entities.micro.f1 for name, extractor in extractors.items()}
     f1 = {name: round(100 * score, 2) for name, score in scores.items()}
     splits = {"dev": [segmented(document) for document in corpora.load("genia").split("dev")], "test": gold}
     filtering = {name: kept(extractors[FILTERED].pipeline, documents) for name, documents in splits.items()}
@@ -125,16 +142,16 @@ def trained(folders: dict[str, str], options: argparse.Namespace) -> dict[str, A
 
 
 @torch.inference_mode()
-def kept(pipeline: Pipeline, gold: list[Document]) -> dict[str, dict[str, float]]:
-    """The share of all spans, and of the gold ones among them, that would be read deeply with each of some `keep`."""
+def kept(pipeline: TorchPipeline, gold: list[Document]) -> dict[str, dict[str, float]]:
+    """The share of all spans, and of the gold ones among them, that pass the screening with each of some `keep`."""
     pipeline.model.eval()
-    examples = [example for group in pipeline.builder.build(gold, gold=True) for example in group]
+    examples = gold_examples(pipeline, map(aligned, gold))
     chances, entities = [], []
     for at in range(0, len(examples), BATCH):
-        batch = pipeline.collate(examples[at : at + BATCH])
-        wanted = {tuple(span[:3]) for span in batch.gold.tolist()}
-        entities += [tuple(span) in wanted for span in batch.spans.tolist()]
-        chances.append(pipeline.model(batch).promise.sigmoid())
+        batch = pipeline.training_batch(examples[at : at + BATCH]).map(torch.from_numpy)
+        wanted = {tuple(span[:3]) for span in batch.known().entities.tolist()}
+        entities += [tuple(span) in wanted for span in batch.proposals.spans.tolist()]
+        chances.append(pipeline.model(batch).scores.screening.sigmoid())
     all_spans = torch.cat(chances)
     gold_spans = all_spans[torch.tensor(entities)]
     return {

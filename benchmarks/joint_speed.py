@@ -2,8 +2,8 @@
 
     python benchmarks/joint_speed.py --corpus conll04 --models spert --epochs 3 --repeats 5
 
-Both models train on the same batches, step by step in turn, in one process; what is told is the ratio of their times
-with its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learnt nothing finds
+Both models train on the same batches, step by step in turn, in one process; the output is the ratio of their times with
+its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learnt nothing predicts
 entities everywhere and would be timed on pairs that no user sees.
 """
 
@@ -16,15 +16,13 @@ import numpy as np
 import torch
 
 from spanwise import corpora, runtime
-from spanwise.batching import training_batches
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.batches import training_batches
 from spanwise.recipe import Recipe, find_recipe
-from spanwise.text.examples import Example
 from spanwise.training.optimization import optimizer_for
 from spanwise.training.preparation import prepare
 from spanwise.training.trainer import Objective
-from timing import ratio, seconds
+from timing import gold_examples, ratio, seconds
 
 BASELINE = "seq-ner"
 
@@ -37,15 +35,14 @@ class Learner:
         self.recipe = Recipe.load(find_recipe(name), settings)
         runtime.seed_step(self.recipe.train.seed)
         prepared = prepare(self.recipe)
-        self.pipeline: Pipeline = prepared.pipeline()
+        self.pipeline = prepared.pipeline()
         self.objective = Objective(self.pipeline.model)
         self.optimizer = optimizer_for(self.pipeline.model, self.recipe.train)
-        train = prepared.corpus.splits["train"]
-        self.examples: list[Example] = [e for group in self.pipeline.builder.build(train, gold=True) for e in group]
+        self.examples = gold_examples(self.pipeline, prepared.data.train)
 
     def step(self, batch: list[int], index: int) -> None:
         rng = runtime.seed_step(self.recipe.train.seed, index)
-        tensors = self.pipeline.collate([self.examples[i] for i in batch], rng=rng)
+        tensors = self.pipeline.training_batch([self.examples[i] for i in batch], rng).map(torch.from_numpy)
         self.objective.train()
         self.objective(tensors).total.backward()
         torch.nn.utils.clip_grad_norm_(self.objective.parameters(), self.recipe.train.clip)

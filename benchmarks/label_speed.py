@@ -6,10 +6,10 @@
 
 The labels are the first so many of GENEVA's event types, with its descriptions; the texts are sentences of its test
 split. All models have the same encoder (with random weights for `bert-base`), texts and batches, and take turns in one
-process; what is told is the ratio of their times to the traditional formalisation's, with its spread over the repeats.
+process; the output is the ratio of their times to the traditional formalisation's, with its spread over the repeats.
 Inference goes from documents to documents, decoding included. The models are untrained; as starts and ends are rare
 before anything is learnt, decoding has about as little to do as in a trained model.
-`--memory` instead tells the peak memory of one training step and of inference with 115 labels and texts of 256 words.
+`--memory` instead reports the peak memory of one training step and of inference with 115 labels and texts of 256 words.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from typing import Any
 
 from spanwise import corpora, runtime
 from spanwise.document import Document
-from spanwise.encoders import EncoderConfig, load_pretrained, without_pooler
-from spanwise.pipeline import Blueprint, Pipeline
-from spanwise.recipe import ModelSection
+from spanwise.pipeline.blueprint import Blueprint
+from spanwise.pipeline.encoders import load_pretrained, without_pooler
+from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.recipe import EncoderConfig, ModelSection
 from spanwise.schema import Schema
 from spanwise.text.alignment import segmented
 from timing import Timed, in_turn
@@ -54,7 +55,7 @@ def timed(
     """A model with its own copy of the encoder."""
     runtime.seed_step(1)
     blueprint = Blueprint(EncoderConfig(recompute=recompute), ModelSection(name=name), None)
-    return Timed(Pipeline(blueprint, schema, *encoder(size)), documents, batch)
+    return Timed(TorchPipeline(blueprint, schema, *encoder(size)), documents, batch)
 
 
 def corpus(labels: int, texts: int) -> tuple[Schema, list[Document]]:

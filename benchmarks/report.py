@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.benchmark import Comparison, compare, found, markdown, plan, summarize
-from spanwise.catalogue import CORPORA
+from spanwise.corpora import CORPORA
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"

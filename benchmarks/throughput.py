@@ -2,8 +2,8 @@
 
     python benchmarks/throughput.py --corpus wnut17 --texts 2000 --repeats 5
 
-Encoder and extractor run alternately on the same batches in one process; what is told is the ratio of their speeds
-with its spread. Weights are fresh: speed does not depend on training.
+Encoder and extractor run alternately on the same batches in one process; the output is the ratio of their speeds with
+its spread. Weights are fresh: speed does not depend on training.
 """
 
 from __future__ import annotations
@@ -12,27 +12,29 @@ import argparse
 import json
 import resource
 import statistics
-import time
 from collections.abc import Callable, Iterator
 
 import torch
 
 from spanwise import corpora, runtime
-from spanwise.batching import prediction_batches
 from spanwise.document import Document
-from spanwise.encoders import EncoderConfig, load_pretrained
 from spanwise.inference.extractor import Extractor, chunks
-from spanwise.models.base import DataFacts
-from spanwise.pipeline import Blueprint, Pipeline
-from spanwise.recipe import Recipe
+from spanwise.pipeline.batches import prediction_batches
+from spanwise.pipeline.blueprint import Blueprint
+from spanwise.pipeline.collate import collate
+from spanwise.pipeline.encoders import load_pretrained
+from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.recipe import EncoderConfig, Recipe
+from spanwise.text.profile import DataProfile
+from timing import seconds
 
 MODELS = {"seq-ner": {}, "span-ner": {"max_width": 10}}
 
 
 def build(name: str, options: dict[str, object], corpus: corpora.Corpus) -> Extractor:
     recipe = Recipe.parse({"model": {"name": name, **options}, "data": {"corpus": corpus.name}})
-    blueprint = Blueprint.from_recipe(recipe, DataFacts({1: 1}))
-    return Extractor(Pipeline(blueprint, corpus.schema, *load_pretrained(EncoderConfig().name)))
+    blueprint = Blueprint.from_recipe(recipe, DataProfile(widths={1: 1}))
+    return Extractor(TorchPipeline(blueprint, corpus.schema, *load_pretrained(EncoderConfig().name)))
 
 
 @torch.inference_mode()
@@ -42,23 +44,17 @@ def bare_encoder(extractor: Extractor, documents: list[Document]) -> Callable[[]
     pipeline.model.eval()
     batches = []
     for chunk in chunks(documents):
-        examples = [e for group in pipeline.builder.build(chunk, gold=False) for e in group]
+        examples = [example for document in chunk for example in pipeline.task.builder.examples(document)]
         batches += [
-            pipeline.collate([examples[i] for i in batch])
+            collate([examples[i] for i in batch], pipeline.pieces, None).words.map(torch.from_numpy)
             for batch in prediction_batches(examples, extractor.token_budget)
         ]
 
     def run() -> None:
-        for batch in batches:
-            pipeline.model.encoder.transformer(input_ids=batch.pieces, attention_mask=batch.piece_mask)
+        for words in batches:
+            pipeline.model.encoder.transformer(input_ids=words.pieces, attention_mask=words.piece_mask)
 
     return torch.inference_mode()(run)
-
-
-def seconds(task: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    task()
-    return time.perf_counter() - began
 
 
 def compare(extractor: Extractor, documents: list[Document], repeats: int) -> dict[str, float]:

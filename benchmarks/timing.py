@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
+import torch
 
 from spanwise import runtime
-from spanwise.batching import training_batches
 from spanwise.document import Document
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.batches import training_batches
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import TrainSection
+from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.examples import Example
 from spanwise.training.optimization import optimizer_for
 
 Model = TypeVar("Model")
@@ -27,16 +30,21 @@ def seconds(task: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+def gold_examples(pipeline: TorchPipeline, documents: Iterable[AlignedDocument]) -> list[Example]:
+    """What training learns from."""
+    build = pipeline.training_task.builder.gold_examples
+    return [example for document in documents for example in build(document)[0]]
+
+
 class Timed:
     """A model that reads documents, and takes training steps on batches of them, made as in training."""
 
-    def __init__(self, pipeline: Pipeline, documents: Sequence[Document], batch: int) -> None:
+    def __init__(self, pipeline: TorchPipeline, documents: Sequence[Document], batch: int) -> None:
         self.pipeline = pipeline
         self.documents = list(documents)
-        groups = pipeline.builder.build(self.documents, gold=True)
-        self.read_examples = [example for group in groups for example in group]
-        rows = training_batches(self.read_examples, batch, np.random.default_rng(1))
-        self.batches = [[self.read_examples[i] for i in batch] for batch in rows]
+        self.examples = gold_examples(pipeline, map(aligned, self.documents))
+        rows = training_batches(self.examples, batch, np.random.default_rng(1))
+        self.batches = [[self.examples[i] for i in batch] for batch in rows]
         self.optimizer = optimizer_for(pipeline.model, TrainSection())
         self.extractor = Extractor(pipeline)
 
@@ -47,10 +55,11 @@ class Timed:
         """One on every batch."""
         self.pipeline.model.train()
         for number, examples in enumerate(self.batches):
-            batch = self.pipeline.collate(examples, rng=runtime.seed_step(1, number))
-            self.pipeline.model.loss(self.pipeline.model(batch), batch).total.backward()
+            batch = self.pipeline.training_batch(examples, runtime.seed_step(1, number))
+            self.pipeline.model.training_loss(batch.map(torch.from_numpy)).total.backward()
             self.optimizer.step()
             self.optimizer.zero_grad()
+        self.pipeline.fresh_runner()
 
 
 def in_turn(

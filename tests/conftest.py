@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,18 +17,14 @@ from hypothesis import settings
 
 from spanwise import runtime
 from spanwise.corpora import DATA_VARIABLE, Corpus
-from spanwise.document import Document
-from spanwise.schema import EntityType, Schema
-from spanwise.text.alignment import segmented
+from spanwise.testing.samples import FLAT, NESTED, sample_corpus
+from spanwise.text.alignment import aligned
 
 if TYPE_CHECKING:
-    from spanwise.pipeline import Pipeline
+    from spanwise.pipeline.torch_pipeline import TorchPipeline
     from spanwise.recipe import Recipe
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-COMMON_PIECES = ("the", "of", "in", "mar", "ost", "bren", "met", "univer", "##ing", "##ed", "##er", "##ow", "##sity")
-CHINESE = "中国人在北京大学工作"
-
 # One thread, no network: also for the processes that tests start.
 os.environ.update(
     {runtime.THREADS: "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
@@ -38,91 +33,24 @@ settings.register_profile("tests", deadline=None)  # a busy machine is no failur
 settings.load_profile("tests")
 
 
-def _vocabulary() -> list[str]:
-    characters = [*string.ascii_lowercase, *string.digits, *string.punctuation]
-    pieces = [*characters, *(f"##{c}" for c in characters), *COMMON_PIECES, *CHINESE]
-    return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces]
-
-
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random BERT that reads 96 pieces, lower-cased; nearly every word falls into several pieces."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
+    from spanwise.testing import samples
 
-    folder = tmp_path_factory.mktemp("tiny-encoder")
-    vocabulary = _vocabulary()
-    tokenizer = BertTokenizer(
-        vocab={piece: index for index, piece in enumerate(vocabulary)}, do_lower_case=True, model_max_length=96
-    )
-    tokenizer.save_pretrained(folder)
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        config = BertConfig(
-            vocab_size=len(vocabulary),
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=96,
-            initializer_range=0.2,  # so that random vectors differ by far more than rounding
-        )
-        BertModel(config).save_pretrained(folder)
-    return folder
-
-
-FLAT = (
-    ("Mara Ostrow met Bo Lind in Brenford .", [(0, 2, "Person"), (3, 5, "Person"), (6, 7, "Place")]),
-    ("The University of Brenford opened .", [(1, 4, "Organization")]),
-    ("Nothing happened on that long grey day .", []),
-    ("Acme hired Mara .", [(0, 1, "Organization"), (2, 3, "Person")]),
-    ("In Westmoor and Brenford it rained", [(1, 2, "Place"), (3, 4, "Place")]),
-    ("Lind", [(0, 1, "Person")]),
-    (
-        "Yesterday the Institute of Deep Water Studies moved from Westmoor to Kell , said Ada Moss , who runs it .",
-        [(2, 7, "Organization"), (9, 10, "Place"), (11, 12, "Place"), (14, 16, "Person")],
-    ),
-    ("Kell United beat Acme 3 - 1 .", [(0, 2, "Organization"), (3, 4, "Organization")]),
-)
-NESTED = (
-    ("The University of Brenford opened .", [(1, 4, "Organization"), (3, 4, "Place")]),
-    ("Mara Ostrow of the Bank of Westmoor spoke .", [(0, 2, "Person"), (4, 7, "Organization"), (6, 7, "Place")]),
-    ("Nobody came .", []),
-    ("The mayor of Kell left .", [(0, 4, "Person"), (3, 4, "Place")]),
-    ("Brenford", [(0, 1, "Place")]),
-    (
-        "Kell Water and Acme Gas merged .",
-        [(0, 2, "Organization"), (0, 1, "Place"), (3, 5, "Organization")],
-    ),
-    ("Bo Lind , head of Acme Brenford , agreed .", [(0, 2, "Person"), (5, 7, "Organization"), (6, 7, "Place")]),
-    ("It rained in Westmoor .", [(3, 4, "Place")]),
-)
-DESCRIPTIONS = {
-    "Organization": "companies, clubs, offices and schools",
-    "Person": "people, by name or by office",
-    "Place": "towns and countries",
-}
-
-
-def _corpus(name: str, sentences: tuple[tuple[str, list[tuple[int, int, str]]], ...]) -> Corpus:
-    documents = tuple(
-        Document.from_words(text.split(), entities, id=f"{name}-{number}")
-        for number, (text, entities) in enumerate(sentences)
-    )
-    schema = Schema(tuple(EntityType(label, described) for label, described in DESCRIPTIONS.items()))
-    return Corpus(name, {"train": documents, "dev": documents}, schema)
+    return samples.tiny_encoder(tmp_path_factory.mktemp("tiny-encoder"))
 
 
 @pytest.fixture(scope="session")
 def flat_corpus() -> Corpus:
     """Eight invented sentences of 1 to 21 words, three labels, no entity inside another; dev is train."""
-    return _corpus("flat", FLAT)
+    return sample_corpus("flat", FLAT)
 
 
 @pytest.fixture(scope="session")
 def nested_corpus() -> Corpus:
     """Eight invented sentences with entities inside others; dev is train."""
-    return _corpus("nested", NESTED)
+    return sample_corpus("nested", NESTED)
 
 
 @pytest.fixture(scope="session")
@@ -151,20 +79,22 @@ def make_recipe(tiny_encoder: Path) -> Callable[..., Recipe]:
 
 
 @pytest.fixture(scope="session")
-def make_pipeline(make_recipe: Callable[..., Recipe], flat_corpus: Corpus) -> Callable[..., Pipeline]:
+def make_pipeline(make_recipe: Callable[..., Recipe], flat_corpus: Corpus) -> Callable[..., TorchPipeline]:
     """make_pipeline("span-ner", nested_corpus, nested=True): a random model in eval mode, always the same."""
     import torch
 
-    from spanwise.encoders import load_pretrained
-    from spanwise.pipeline import Blueprint, Pipeline, data_facts
+    from spanwise.pipeline.blueprint import Blueprint
+    from spanwise.pipeline.encoders import load_pretrained
+    from spanwise.pipeline.torch_pipeline import TorchPipeline
+    from spanwise.text.profile import profile
 
-    def make(model: str, corpus: Corpus | None = None, *, seed: int = 1, **options: Any) -> Pipeline:
+    def make(model: str, corpus: Corpus | None = None, *, seed: int = 1, **options: Any) -> TorchPipeline:
         corpus = corpus or flat_corpus
         recipe = make_recipe(model, **options)
-        blueprint = Blueprint.from_recipe(recipe, data_facts(map(segmented, corpus.splits["train"])))
+        blueprint = Blueprint.from_recipe(recipe, profile(map(aligned, corpus.splits["train"])))
         with torch.random.fork_rng():
             runtime.seed_step(seed)
-            pipeline = Pipeline(blueprint, corpus.schema, *load_pretrained(recipe.encoder.name))
+            pipeline = TorchPipeline(blueprint, corpus.schema, *load_pretrained(recipe.encoder.name))
         pipeline.model.eval()
         return pipeline
 

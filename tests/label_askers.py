@@ -1,4 +1,4 @@
-"""Models that take new labels, untrained, but sure enough of themselves to mark something."""
+"""Models that take new labels, untrained, but with scores high enough to mark something."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 
 
-def emboldened(pipeline: Pipeline) -> Pipeline:
+def emboldened(pipeline: TorchPipeline) -> TorchPipeline:
     """A pointer model whose starts and ends differ from word to word and from label to label, about half of all."""
-    model: Any = pipeline.model.alone
+    model: Any = pipeline.torch_runner.model
     with torch.no_grad():
         for layer in (model.start, model.end):
             layer.weight.mul_(8)

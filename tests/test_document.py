@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spanwise.document import Document, Entity, Offsets, Relation, first_come, outermost, overlap
 from spanwise.errors import AnnotationError
+from spanwise.text.alignment import segmented
 
 TEXT = "Mara met Bo."
 MARA, BO = Entity(0, 4, "Person"), Entity(9, 11, "Person")
@@ -107,6 +108,37 @@ def test_entities_are_narrowed_to_the_heads_they_mark() -> None:
     )
     assert narrowed.narrowed_to_heads() == narrowed
     assert document.entities == (MARA, whole)
+
+
+def test_new_annotations_are_checked_and_predicted_ones_are_taken_as_they_are() -> None:
+    document, beyond = Document(TEXT, entities=(MARA,), id="d7"), Entity(9, 13, "Person")
+    with pytest.raises(AnnotationError, match=r"document 'd7': entity 1 .* lies beyond"):
+        document.with_annotations([MARA, beyond])
+    with pytest.raises(AnnotationError, match=r"relation 0 .* as its tail, but the document has 1"):
+        document.with_annotations([MARA], [Relation(0, 1, "met")])
+    assert document.predicted([MARA, beyond]).entities == (MARA, beyond)
+
+
+def test_a_document_is_checked_when_it_is_built_and_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    check = Document._check
+    monkeypatch.setattr(Document, "_check", lambda document: checked.append(document.id) or check(document))
+    raw = Document(TEXT, entities=(MARA, BO), relations=(Relation(0, 1, "met"),), id="raw", metadata={"source": "x"})
+    given_words = Document.from_words(["Mara", "met"], [(0, 1, "Person")], id="words")
+    assert checked == ["raw", "words"]
+    for document in (raw, given_words):
+        derived = segmented(document).of_labels(["Person"]).narrowed_to_heads().keeping([0]).without_relations()
+        derived = derived.with_annotations([MARA]).predicted([MARA])
+        assert (derived.text, derived.id, derived.metadata) == (document.text, document.id, document.metadata)
+        assert (derived.words, derived.entities, derived.relations) == (segmented(document).words, (MARA,), ())
+    assert checked == ["raw", "words"]
+
+
+def test_a_derived_document_is_one_that_was_built() -> None:
+    document = Document(TEXT, entities=(MARA, BO), relations=(Relation(0, 1, "met"),), id="a").keeping([0])
+    built = Document(TEXT, entities=(MARA,), id="a")
+    assert (document, hash(document), repr(document)) == (built, hash(built), repr(built))
+    assert copy.deepcopy(document) == pickle.loads(pickle.dumps(document)) == built  # noqa: S301
 
 
 def test_documents_are_equal_by_content_and_can_be_copied_and_sent_to_another_process() -> None:

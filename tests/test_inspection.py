@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise import corpora
-from spanwise.catalogue import CORPORA
-from spanwise.corpora import Corpus
+from spanwise.corpora import CORPORA, Corpus
 from spanwise.document import Document, Entity, Relation
-from spanwise.inspection import crossing, inspect, nested
+from spanwise.inspection import crossing, inspect, nested, shared_spans
 from spanwise.schema import Schema
-from spanwise.text.alignment import align
+from spanwise.text.alignment import aligned
+from spanwise.text.words import segment
 
 DATA = Path(os.environ.get(corpora.DATA_VARIABLE) or Path(__file__).parents[2] / "shared" / "data").absolute()
 needs_data = pytest.mark.skipif(not (DATA / "conll04").is_dir(), reason="the named corpora are not on this machine")
@@ -65,7 +65,7 @@ def test_segmenting_a_corpus_anew_keeps_its_entities_on_word_borders(name: str) 
     splits = corpora.load(name, DATA).splits.values()
     anew = (replace(document, words=()) for documents in splits for document in documents)
     # in Weibo most are the first part of a user name: a mention is one word
-    assert sum(len(align(document).misaligned) for document in anew) == (19 if name == "weibo" else 0)
+    assert sum(len(aligned(document).misaligned) for document in anew) == (19 if name == "weibo" else 0)
 
 
 def corpus_of(**splits: list[Document]) -> Corpus:
@@ -145,6 +145,24 @@ def test_the_same_bounds_under_two_labels_are_not_nested() -> None:
     assert nested([Entity(0, 3, "A"), Entity(0, 3, "B"), Entity(0, 4, "C")]) == 2
 
 
+def test_spans_with_several_labels_are_counted_by_split() -> None:
+    entities = [(0, 2, "X"), (0, 2, "Y"), (0, 2, "Y"), (0, 2, "Z"), (0, 1, "X"), (1, 3, "X"), (1, 3, "Y"), (3, 4, "X")]
+    train = [
+        Document.from_words("abcd", entities),
+        Document.from_words("abcd", [(0, 2, "X"), (2, 3, "X"), (2, 3, "X")]),
+    ]
+    found = inspect(corpus_of(train=train, dev=[Document.from_words("ab", [(0, 1, "X"), (0, 1, "Y")])])).to_dict()
+    assert {name: split["shared_spans"] for name, split in found["splits"].items()} == {"train": 2, "dev": 1}
+
+
+def test_a_document_is_segmented_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr("spanwise.text.alignment.segment", lambda text: texts.append(text) or segment(text))
+    raw = [Document(f"Ada met {name}.", entities=(Entity(0, 3, "Person"),)) for name in ("Bo", "Cy", "Di")]
+    assert inspect(corpus_of(train=raw[:2], test=raw[2:])).splits["test"].widths == {1: 1}
+    assert sorted(texts) == [document.text for document in raw]
+
+
 spans = st.tuples(st.integers(0, 8), st.integers(1, 4)).map(lambda s: Entity(s[0], s[0] + s[1], "X"))
 
 
@@ -155,3 +173,14 @@ def test_nested_and_crossing_agree_with_comparing_every_pair(entities: list[Enti
 
     assert nested(entities) == sum(any(inside(a, b) for b in entities) for a in entities)
     assert crossing(entities) == sum(a.start < b.start < a.end < b.end for a in entities for b in entities)
+
+
+labelled = st.tuples(st.integers(0, 3), st.integers(1, 2), st.sampled_from("AB"))
+
+
+@given(st.lists(labelled.map(lambda s: Entity(s[0], s[0] + s[1], s[2])), max_size=8))
+def test_shared_spans_agree_with_comparing_every_pair(entities: list[Entity]) -> None:
+    def share(a: Entity, b: Entity) -> bool:
+        return (a.start, a.end) == (b.start, b.end) and a.label != b.label
+
+    assert shared_spans(entities) == len({(a.start, a.end) for a in entities for b in entities if share(a, b)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -22,6 +22,7 @@ class Span(Protocol):
 
 
 S = TypeVar("S", bound=Span)
+ANNOTATED = "annotated"  # metadata of a document: the entity labels that it was annotated for; without it, all
 
 
 class Offsets(NamedTuple):
@@ -68,7 +69,8 @@ class Relation:
 class Document:
     """A text and what is marked in it. It cannot be built with an annotation that the text cannot carry.
 
-    `words` are the offsets of the text's words; empty means that the text has not been segmented yet.
+    It is checked once, when it is built; what its own methods derive from it is valid already. `words`
+    are the offsets of the text's words; empty means that the text has not been segmented yet.
     """
 
     text: str
@@ -82,9 +84,7 @@ class Document:
         object.__setattr__(self, "words", tuple(w if type(w) is Offsets else Offsets(*w) for w in self.words))
         object.__setattr__(self, "entities", tuple(self.entities))
         object.__setattr__(self, "relations", tuple(self.relations))
-        self._check_words()
-        self._check_entities()
-        self._check_relations()
+        self._check()
 
     @classmethod
     def from_words(
@@ -103,15 +103,8 @@ class Document:
             pieces.append(word)
             offsets.append(Offsets(cursor, cursor + len(word)))
             cursor += len(word) + len(joiner)
-        marked = []
-        for first, last, label in entities:
-            if not 0 <= first < last <= len(offsets):
-                raise AnnotationError(
-                    f"{_named(id)} entity {label!r} covers words {first} to {last}, but the text has "
-                    f"{len(offsets)} words; correct the bounds (the end is exclusive)."
-                )
-            marked.append(Entity(offsets[first].start, offsets[last - 1].end, label))
-        return cls(joiner.join(pieces), tuple(offsets), tuple(marked), tuple(relations), id, metadata or {})
+        marked = entities_on_words(offsets, entities, id)
+        return cls(joiner.join(pieces), tuple(offsets), marked, tuple(relations), id, metadata or {})
 
     def slice(self, span: Entity | Offsets) -> str:
         """The text that an entity or a word covers."""
@@ -122,19 +115,34 @@ class Document:
         return [self.text[start:end] for start, end in self.words]
 
     def with_annotations(self, entities: Iterable[Entity] = (), relations: Iterable[Relation] = ()) -> Document:
-        """The same text with these annotations instead of its own."""
-        return replace(self, entities=tuple(entities), relations=tuple(relations))
+        """The same text with these annotations, which are checked, instead of its own."""
+        document = self.predicted(entities, relations)
+        document._check_entities()
+        document._check_relations()
+        return document
+
+    def predicted(self, entities: Iterable[Entity] = (), relations: Iterable[Relation] = ()) -> Document:
+        """The same text with annotations that are valid by construction, such as a model's; they are not checked."""
+        return self._derived(entities=tuple(entities), relations=tuple(relations))
+
+    def with_words(self, words: tuple[Offsets, ...]) -> Document:
+        """The same text with words that were found in it, such as those of `segment`; they are not checked."""
+        return self._derived(words=words)
+
+    def without_relations(self) -> Document:
+        """The same text and entities, without relations."""
+        return self._derived(relations=())
 
     def keeping(self, entities: Iterable[int]) -> Document:
         """The document with only the entities of these indices, and the relations between them."""
         kept = list(entities)
         place = {old: new for new, old in enumerate(kept)}
-        relations = [
+        relations = (
             replace(relation, head=place[relation.head], tail=place[relation.tail])
             for relation in self.relations
             if relation.head in place and relation.tail in place
-        ]
-        return self.with_annotations((self.entities[index] for index in kept), relations)
+        )
+        return self.predicted((self.entities[index] for index in kept), relations)
 
     def of_labels(self, labels: Collection[str]) -> Document:
         """The document with only the entities of these labels, and the relations between them."""
@@ -143,7 +151,20 @@ class Document:
     def narrowed_to_heads(self) -> Document:
         """The document with each entity that marks a head region narrowed to it; the others stay as they are."""
         entities = (replace(e, start=e.head.start, end=e.head.end, head=None) if e.head else e for e in self.entities)
-        return self.with_annotations(entities, self.relations)
+        return self.predicted(entities, self.relations)
+
+    def _derived(self, **changes: Any) -> Document:
+        """The document with changes that cannot make it invalid; nothing is checked."""
+        document = object.__new__(Document)
+        for name in Document.__slots__:
+            object.__setattr__(document, name, changes[name] if name in changes else getattr(self, name))
+        return document
+
+    def _check(self) -> None:
+        """Refuse words, entities or relations that the text cannot carry."""
+        self._check_words()
+        self._check_entities()
+        self._check_relations()
 
     def _check_words(self) -> None:
         cursor = 0
@@ -180,6 +201,21 @@ class Document:
                         f"{_named(self.id)} relation {index} ({relation.label!r}) has entity {entity} as its {side}, "
                         f"but the document has {len(self.entities)} entities; correct the index or leave it out."
                     )
+
+
+def entities_on_words(
+    words: Sequence[Offsets], entities: Iterable[tuple[int, int, str]], id: str = ""
+) -> tuple[Entity, ...]:
+    """Entities whose bounds are given as word indices, half-open."""
+    marked = []
+    for first, last, label in entities:
+        if not 0 <= first < last <= len(words):
+            raise AnnotationError(
+                f"{_named(id)} entity {label!r} covers words {first} to {last}, but the text has "
+                f"{len(words)} words; correct the bounds (the end is exclusive)."
+            )
+        marked.append(Entity(words[first].start, words[last - 1].end, label))
+    return tuple(marked)
 
 
 def overlap(entities: Iterable[Entity]) -> bool:

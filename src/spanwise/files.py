@@ -1,34 +1,63 @@
-"""Files appear whole: written beside their place, then renamed into it."""
+"""The one writer of files: each is written beside its place, then renamed into it, so that it appears whole."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to; on success it takes the place of `path`, on failure nothing is left."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """A path to write to; on success it takes the place of `path`, or of what that links to, on failure it is gone."""
+    final = _resolved(path)
+    draft = _draft(final)
     try:
-        draft.touch()
+        draft.touch(exist_ok=False)
         mode = draft.stat().st_mode  # as the user's umask has it: some writers make files that only the owner reads
         yield draft
+        with draft.open("r+b") as stream:
+            os.fsync(stream.fileno())
         draft.chmod(mode)
-        os.replace(draft, path)
+        draft.replace(final)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill; on success it takes the place of `path`, new or an empty folder, on failure it is gone."""
+    final = _resolved(path)
+    draft = _draft(final)
+    draft.mkdir()
+    try:
+        yield draft
+        draft.replace(final)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def remove_drafts(folder: Path) -> None:
     """Remove what a killed process left half-written in a folder that nobody else writes to."""
     for draft in folder.glob(".*.part"):
-        draft.unlink()
+        shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8")
+
+
+def _resolved(path: Path) -> Path:
+    """Where the path leads, in a folder that exists."""
+    final = Path(os.path.realpath(path))
+    final.parent.mkdir(parents=True, exist_ok=True)
+    return final
+
+
+def _draft(final: Path) -> Path:
+    """A name of its own for each writer, short enough for any file system."""
+    return final.with_name(f".{final.name[:50]}.{uuid4().hex}.part")

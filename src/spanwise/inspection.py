@@ -12,7 +12,7 @@ from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity
 from spanwise.formats.events import event_types
 from spanwise.schema import Schema
-from spanwise.text.alignment import align, segmented
+from spanwise.text.alignment import AlignedDocument, aligned
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class SplitInspection:
     """The counts of one split.
 
     `events` are the entities that trigger an event; `nested` those that lie inside a wider entity (the same bounds
-    under two labels do not count); `crossing` the pairs that overlap without one inside the other. A document is a
-    duplicate when its text stands before in the split, an annotation when the same bounds and label stand before in
-    the document. `oov_density` is the share of words that do not occur in train (BL-NER, eq. 21). `unknown_labels` are
-    the types of entities and relations that do not: no model can learn them. `widths` counts entities by their number
-    of words.
+    under two labels do not count); `crossing` the pairs that overlap without one inside the other; `shared_spans` the
+    spans with several labels. A document is a duplicate when its text stands before in the split, an annotation when
+    the same bounds and label stand before in the document. `oov_density` is the share of words that do not occur in
+    train (BL-NER, eq. 21). `unknown_labels` are the types of entities and relations that do not: no model can learn
+    them. `widths` counts entities by their number of words.
     """
 
     documents: int
@@ -34,6 +34,7 @@ class SplitInspection:
     events: int
     nested: int
     crossing: int
+    shared_spans: int
     duplicate_documents: int
     duplicate_annotations: int
     oov_density: float | None
@@ -70,19 +71,18 @@ class Inspection:
 
 def inspect(corpus: Corpus) -> Inspection:
     """Count what the corpus holds and list what a model could not learn from it."""
-    splits = {name: tuple(map(segmented, documents)) for name, documents in corpus.splits.items()}
-    train = splits.get("train", ())
+    splits = {name: tuple(map(aligned, documents)) for name, documents in corpus.splits.items()}
+    train = [row.document for row in splits.get("train", ())]
     known = _Vocabulary.of(train)
     counted = {
-        name: _inspect_split(documents, known if train and name != "train" else None)
-        for name, documents in splits.items()
+        name: _inspect_split(rows, known if train and name != "train" else None) for name, rows in splits.items()
     }
     train_texts = {document.text for document in train}
     return Inspection(
         splits=counted,
-        misaligned=tuple(found for name, documents in splits.items() for found in _misaligned(name, documents)),
+        misaligned=tuple(found for name, rows in splits.items() for found in _misaligned(name, rows)),
         width_coverage=_coverage(measured_widths(counted)),
-        shared_with_test=sum(document.text in train_texts for document in splits.get("test", ())),
+        shared_with_test=sum(row.document.text in train_texts for row in splits.get("test", ())),
     )
 
 
@@ -115,6 +115,12 @@ def crossing(entities: Iterable[Entity]) -> int:
     return count
 
 
+def shared_spans(entities: Iterable[Entity]) -> int:
+    """The number of spans that have several labels."""
+    labels = Counter((start, end) for start, end, _ in {(e.start, e.end, e.label) for e in entities})
+    return sum(count > 1 for count in labels.values())
+
+
 @dataclass(frozen=True)
 class _Vocabulary:
     """The words and labels that occur in documents."""
@@ -134,7 +140,8 @@ class _Vocabulary:
         return tuple(sorted(entities | relations))
 
 
-def _inspect_split(documents: Sequence[Document], known: _Vocabulary | None) -> SplitInspection:
+def _inspect_split(rows: Sequence[AlignedDocument], known: _Vocabulary | None) -> SplitInspection:
+    documents = [row.document for row in rows]
     entities = [entity for document in documents for entity in document.entities]
     relations = [relation for document in documents for relation in document.relations]
     words = [word for document in documents for word in document.word_texts]
@@ -147,13 +154,14 @@ def _inspect_split(documents: Sequence[Document], known: _Vocabulary | None) -> 
         events=sum(entity.label in event_types(d) for d in documents for entity in d.entities),
         nested=sum(nested(document.entities) for document in documents),
         crossing=sum(crossing(document.entities) for document in documents),
+        shared_spans=sum(shared_spans(document.entities) for document in documents),
         duplicate_documents=len(documents) - len({document.text for document in documents}),
         duplicate_annotations=sum(map(_duplicate_annotations, documents)),
         oov_density=None if unseen is None else unseen / max(1, len(words)),
         entity_types=_by_frequency(entity.label for entity in entities),
         relation_types=_by_frequency(relation.label for relation in relations),
         unknown_labels=() if known is None else known.lacks(Schema.from_documents(documents)),
-        widths=_widths(documents),
+        widths=_widths(rows),
     )
 
 
@@ -163,8 +171,8 @@ def _duplicate_annotations(document: Document) -> int:
     return len(document.entities) - len(entities) + len(document.relations) - len(relations)
 
 
-def _widths(documents: Iterable[Document]) -> dict[int, int]:
-    spans = (span for document in documents for span in align(document).spans if span is not None)
+def _widths(rows: Iterable[AlignedDocument]) -> dict[int, int]:
+    spans = (span for row in rows for span in row.spans if span is not None)
     return dict(sorted(Counter(end - start for start, end in spans).items()))
 
 
@@ -174,11 +182,11 @@ def _coverage(widths: Counter[int]) -> dict[str, float]:
     return {str(width): count / total for width, count in enumerate(covered, 1)}
 
 
-def _misaligned(split: str, documents: Sequence[Document]) -> Iterable[Misaligned]:
-    for place, document in enumerate(documents):
-        for entity in align(document).misaligned:
-            name = document.id or str(place)
-            yield Misaligned(split, name, entity.label, entity.start, entity.end, document.slice(entity))
+def _misaligned(split: str, rows: Sequence[AlignedDocument]) -> Iterable[Misaligned]:
+    for place, row in enumerate(rows):
+        for entity in row.misaligned:
+            name = row.document.id or str(place)
+            yield Misaligned(split, name, entity.label, entity.start, entity.end, row.document.slice(entity))
 
 
 def _by_frequency(labels: Iterable[str]) -> dict[str, int]:

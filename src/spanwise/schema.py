@@ -13,6 +13,8 @@ from spanwise.errors import SchemaError
 
 @dataclass(frozen=True)
 class EntityType:
+    """A label of entities, with what it means in words."""
+
     name: str
     description: str = ""
 

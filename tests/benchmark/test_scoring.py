@@ -12,17 +12,18 @@ import pytest
 
 from label_askers import emboldened
 from spanwise import benchmark, corpora
-from spanwise.benchmark.scoring import on_test, scores
+from spanwise.benchmark import scoring
 from spanwise.corpora import Corpus
+from spanwise.corpora.selection import select
 from spanwise.document import Document, Relation
 from spanwise.errors import SchemaError
-from spanwise.inference.evaluation import evaluate_model
+from spanwise.evaluation import evaluate
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import Pipeline
-from spanwise.recipe import DataSection
+from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.recipe import DataOptions
 from spanwise.schema import RelationType
 
-WITHOUT_PLACES = DataSection(corpus="demo", leave_out=("Place",))
+WITHOUT_PLACES = DataOptions(corpus="demo", leave_out=("Place",))
 Triples = set[tuple[str | None, int, int, str]]
 
 
@@ -40,7 +41,7 @@ def without_places(corpus: Corpus) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def asker(make_pipeline: Callable[..., Pipeline], without_places: Corpus) -> Extractor:
+def asker(make_pipeline: Callable[..., TorchPipeline], without_places: Corpus) -> Extractor:
     """Knows no places, but can be asked for them."""
     return Extractor(emboldened(make_pipeline("lear", without_places, shared=True)))
 
@@ -54,7 +55,11 @@ def half_found(asker: Extractor, corpus: Corpus) -> Corpus:
         document.with_annotations([*document.entities, *own.entities[::2], *asked.entities[::2]])
         for document, own, asked in found
     )
-    return replace(corpus, splits={"test": test})
+    return replace(corpus, splits={**corpus.splits, "test": test})
+
+
+def on_test(extractor: Extractor, corpus: Corpus, data: DataOptions) -> dict[str, Any]:
+    return scoring.on_test(extractor, select(data, seed=1, corpus=corpus))
 
 
 def description(corpus: Corpus, label: str) -> str:
@@ -95,13 +100,13 @@ def test_scores_of_the_known_labels_pass_over_gold_of_those_left_out(asker: Extr
 
 
 def test_several_new_labels_are_asked_for_together(
-    make_pipeline: Callable[..., Pipeline], corpus: Corpus, without_places: Corpus
+    make_pipeline: Callable[..., TorchPipeline], corpus: Corpus, without_places: Corpus
 ) -> None:
     schema = without_places.schema.without(["Person"])
     train = tuple(document.of_labels(schema.entity_names) for document in corpus.splits["train"])
     few = replace(without_places, splits={"train": train}, schema=schema)
     qa = Extractor(emboldened(make_pipeline("qa", few)))
-    found = on_test(qa, corpus, DataSection(corpus="demo", leave_out=("Place", "Person")))
+    found = on_test(qa, corpus, DataOptions(corpus="demo", leave_out=("Place", "Person")))
     gold = list(corpus.split("test"))
     described = {kind.name: kind.description for kind in corpus.schema.entities if kind.name != "Organization"}
     assert_counts(
@@ -118,7 +123,7 @@ def test_several_new_labels_are_asked_for_together(
 def test_a_model_that_takes_no_new_labels_is_scored_on_its_own_alone(
     model: str,
     options: dict[str, Any],
-    make_pipeline: Callable[..., Pipeline],
+    make_pipeline: Callable[..., TorchPipeline],
     corpus: Corpus,
     without_places: Corpus,
 ) -> None:
@@ -128,32 +133,34 @@ def test_a_model_that_takes_no_new_labels_is_scored_on_its_own_alone(
 
 
 def test_without_labels_left_out_the_scores_are_those_of_evaluating_the_model(
-    make_pipeline: Callable[..., Pipeline], corpus: Corpus
+    make_pipeline: Callable[..., TorchPipeline], corpus: Corpus
 ) -> None:
     extractor = Extractor(emboldened(make_pipeline("lear", corpus, shared=True)))
-    found = on_test(extractor, corpus, DataSection(corpus="demo"))
+    found = on_test(extractor, corpus, DataOptions(corpus="demo"))
     gold = list(corpus.split("test"))
-    wanted = evaluate_model(extractor, gold)
+    wanted = evaluate(extractor, gold)
     assert wanted.entities.micro.predicted > 5
     assert (found["test"], found["boundaries"]) == (asdict(wanted.entities.micro), asdict(wanted.boundaries))
-    assert found == scores(gold, extractor(gold), extractor.schema)
+    assert found == scoring.scores(gold, extractor(gold), extractor.schema)
 
 
 def test_gold_that_the_model_does_not_know_is_passed_over_only_where_it_was_left_out(
     asker: Extractor, corpus: Corpus
 ) -> None:
     with pytest.raises(SchemaError, match=r"entity labels \['Place'\]"):
-        on_test(asker, corpus, DataSection(corpus="demo"))
+        on_test(asker, corpus, DataOptions(corpus="demo"))
 
 
 def test_relations_of_entities_that_were_left_out_are_not_asked_of_a_model(
-    make_pipeline: Callable[..., Pipeline], corpus: Corpus, without_places: Corpus
+    make_pipeline: Callable[..., TorchPipeline], corpus: Corpus, without_places: Corpus
 ) -> None:
     """Of the first sentence's persons one knows the other, and lives in the place."""
     document = corpus.split("test")[0]
     linked = document.with_annotations(document.entities, [Relation(0, 1, "knows"), Relation(0, 2, "lives in")])
     relations = (RelationType("knows"), RelationType("lives in"))
-    whole = replace(corpus, splits={"test": (linked,)}, schema=replace(corpus.schema, relations=relations))
+    whole = replace(
+        corpus, splits={**corpus.splits, "test": (linked,)}, schema=replace(corpus.schema, relations=relations)
+    )
     known = replace(without_places, schema=replace(without_places.schema, relations=relations))
     found = on_test(Extractor(make_pipeline("spert", known, max_width=2)), whole, WITHOUT_PLACES)
     assert found["relations"]["strict"]["micro"]["gold"] == 1
@@ -164,7 +171,7 @@ def test_new_labels_are_scored_on_head_regions_where_the_recipe_says_so(asker: E
     """Both places of the sentence have the same head, so that on heads there is one."""
     named = Document.from_words(["Upper", "Dale", "rained"], [(0, 2, "Place"), (1, 2, "Place")])
     headed = named.with_annotations([replace(named.entities[0], head=named.words[1]), named.entities[1]])
-    one = replace(corpus, splits={"test": (headed,)})
+    one = replace(corpus, splits={**corpus.splits, "test": (headed,)})
     golds = [
         on_test(asker, one, WITHOUT_PLACES.model_copy(update={"heads": heads}))["new_labels"]["gold"]
         for heads in (False, True)
@@ -205,7 +212,7 @@ def test_new_labels_are_asked_for_by_the_descriptions_of_the_recipe(asker: Extra
     odd = "12 # 7 [mask] ??"
     asked = triples(asker(gold, labels={"Place": odd}), "Place")
     assert asked != triples(asker(gold, labels={"Place": description(corpus, "Place")}), "Place")
-    data = DataSection.model_validate(
+    data = DataOptions.model_validate(
         {"corpus": "demo", "leave_out": ["Place"], "descriptions": {"entities": {"Place": odd}}}
     )
     assert_counts(on_test(asker, corpus, data)["new_labels"], triples(gold, "Place"), asked)

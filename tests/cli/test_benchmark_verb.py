@@ -73,7 +73,7 @@ def test_the_best_run_has_a_row_when_asked_for(run: Command) -> None:
     assert "tags, best by" in run("--seeds", "2", "--best").out
 
 
-def test_f1_is_told_by_width_and_nesting_when_asked_for(run: Command) -> None:
+def test_f1_is_refused_by_width_and_nesting_when_asked_for(run: Command) -> None:
     done = run("--by", "width", "--by", "nesting")
     assert "Tiny: F1 by width, demo test" in " ".join(done.out.split())
     assert "flat (" in done.out
@@ -122,16 +122,16 @@ def test_the_table_comes_at_once_when_all_is_done(run: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"suite": "nope"}, "there is no suite 'nope'; there are pair, tiny."),
+        ({"suite": "nope"}, "unknown suite 'nope'; choose from pair, tiny."),
         ({"corpus": "nope"}, "there is no corpus 'nope'; known are "),
         ({"corpus": "ade"}, "corpus 'ade' comes in folds; give --folds 10, "),
     ],
 )
-def test_an_unknown_name_is_told(run: Command, options: dict[str, str], sentence: str) -> None:
+def test_an_unknown_name_is_refused(run: Command, options: dict[str, str], sentence: str) -> None:
     assert run(**options).refusal.startswith(sentence)
 
 
-def test_a_wrong_setting_is_told(run: Command, tmp_path: Path) -> None:
+def test_a_wrong_setting_is_refused(run: Command, tmp_path: Path) -> None:
     assert run("--set", "train.epoch=1").refusal == "suite variant 'tags': train.epoch: there is no such key."
     assert not (tmp_path / "out").exists()
 

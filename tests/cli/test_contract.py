@@ -1,4 +1,4 @@
-"""What every verb promises: help with an example, results on standard output, one sentence for wrong input."""
+"""The contract of every verb: help with an example, results on standard output, one sentence for wrong input."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ Command = Callable[..., Any]
 VERBS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
-def test_the_verbs_of_a_users_way_are_there() -> None:
-    assert {"benchmark", "convert", "corpora", "evaluate", "inspect", "models", "predict", "train"} <= set(VERBS)
+def test_every_verb_is_registered() -> None:
+    verbs = "benchmark convert corpora demo evaluate init inspect models predict train"
+    assert set(verbs.split()) <= set(VERBS)
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -33,7 +34,7 @@ def test_help_has_an_example(command: Command, name: str, flag: str) -> None:
     assert f"Example: spanwise {name}" in " ".join(done.out.replace("│", " ").split())
 
 
-def test_no_verb_shows_the_help_and_the_version_is_told(command: Command) -> None:
+def test_no_verb_shows_the_help_and_the_version_is_printed(command: Command) -> None:
     assert "Usage: spanwise" in command().out + command().err
     assert command("--version").out == f"{__version__}\n"
 
@@ -83,9 +84,3 @@ def test_a_process_of_its_own_keeps_the_contract(trained: Path, tmp_path: Path) 
     assert refused.stderr.splitlines() == [
         f"error: {tmp_path / 'nope'}: there is no such model folder; train one with `spanwise train`."
     ]
-
-
-@pytest.mark.slow
-def test_help_does_not_wait_for_torch() -> None:
-    code = "import sys, spanwise.cli; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0

@@ -80,7 +80,7 @@ def test_a_threshold_of_one_predicts_nothing_that_is_unsure(command: Command, tr
     ],
     ids=["empty", "unknown label", "latin-1", "cut off"],
 )
-def test_bad_data_is_told(command: Command, trained: Path, tmp_path: Path, content: bytes, sentence: str) -> None:
+def test_bad_data_is_refused(command: Command, trained: Path, tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "data.jsonl").write_bytes(content)
     assert sentence in command("evaluate", trained, tmp_path / "data.jsonl", "--json").refusal
 
@@ -97,7 +97,7 @@ def test_bad_data_is_told(command: Command, trained: Path, tmp_path: Path, conte
         (["{test}", "--format", "nope"], "the format 'nope' is unknown; choose one of "),
     ],
 )
-def test_wrong_arguments_are_told(
+def test_wrong_arguments_are_refused(
     command: Command, trained: Path, easy_files: Path, tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
     filled = [argument.format(test=easy_files / "test.jsonl", folder=tmp_path) for argument in arguments]
@@ -105,22 +105,22 @@ def test_wrong_arguments_are_told(
 
 
 @pytest.mark.parametrize("model", ["nope", "nobody/nothing", "{folder}"])
-def test_a_model_that_is_none_is_told(command: Command, easy_files: Path, tmp_path: Path, model: str) -> None:
-    told = command("evaluate", model.format(folder=tmp_path), easy_files / "test.jsonl").refusal
-    assert "there is no" in told or "is missing" in told
+def test_a_model_that_is_none_is_refused(command: Command, easy_files: Path, tmp_path: Path, model: str) -> None:
+    refusal = command("evaluate", model.format(folder=tmp_path), easy_files / "test.jsonl").refusal
+    assert "there is no" in refusal or "is missing" in refusal
 
 
 @pytest.mark.parametrize("name", ["config.json", "schema.json", "model.safetensors", "tokenizer.json"])
 @pytest.mark.parametrize("damage", ["missing", "cut off"])
-def test_a_damaged_model_is_told(
+def test_a_damaged_model_is_refused(
     command: Command, trained: Path, easy_files: Path, tmp_path: Path, name: str, damage: str
 ) -> None:
     model = Path(shutil.copytree(trained, tmp_path / "model"))
     content = (model / name).read_bytes()
     (model / name).unlink() if damage == "missing" else (model / name).write_bytes(content[: len(content) // 2])
-    told = command("evaluate", model, easy_files / "test.jsonl", "--json").refusal
-    assert str(model) in told
-    assert command("predict", model, easy_files / "test.jsonl").refusal == told
+    refusal = command("evaluate", model, easy_files / "test.jsonl", "--json").refusal
+    assert str(model) in refusal
+    assert command("predict", model, easy_files / "test.jsonl").refusal == refusal
 
 
 def test_boundaries_are_scored_alone_whatever_the_label(

@@ -30,7 +30,7 @@ def test_nested_data_gets_a_model_that_keeps_overlaps_and_says_why(
     assert done.code == 0
     assert "entities lie inside one another" in done.out
     recipe = Recipe.load(tmp_path / "recipe.yaml")
-    assert recipe.model.config().predicts_nested()
+    assert recipe.model.config.traits().nested
     assert (recipe.data.train, recipe.data.dev) == ((train,), (dev,))
 
 
@@ -39,6 +39,15 @@ def test_wide_flat_entities_get_a_tagger(command: Command, tmp_path: Path) -> No
     train = written(tmp_path / "train.jsonl", wide)
     assert "a tagger has no limit of width" in command("init", train, "--out", tmp_path / "r.yaml").out
     assert Recipe.load(tmp_path / "r.yaml").model.name == "seq-ner"
+
+
+def test_entities_that_share_a_span_get_a_span_model_with_several_labels(command: Command, tmp_path: Path) -> None:
+    shared = [Document.from_words(["word"] * 30, [(2, 22, "Quote"), (2, 22, "Speech"), (24, 25, "Name")])] * 20
+    train = written(tmp_path / "train.jsonl", shared)
+    done = command("init", train, "--out", tmp_path / "r.yaml")
+    assert "# Why this model: 40 entities share their span with one of another label" in done.out
+    assert "multi_label: true         # a span may have several labels" in done.out
+    assert Recipe.load(tmp_path / "r.yaml").model.config.traits().multi_label
 
 
 def test_the_recipe_trains_as_it_is(command: Command, flat_corpus: Corpus, tiny_encoder: Path, tmp_path: Path) -> None:
@@ -50,7 +59,7 @@ def test_the_recipe_trains_as_it_is(command: Command, flat_corpus: Corpus, tiny_
     assert (tmp_path / "run" / "model.safetensors").is_file()
 
 
-def test_text_that_the_default_encoder_cannot_read_is_told(command: Command, tmp_path: Path) -> None:
+def test_text_that_the_default_encoder_cannot_read_is_reported(command: Command, tmp_path: Path) -> None:
     chinese = [Document.from_words("他在北京大学工作", [(2, 6, "Organisation")], joiner="")] * 10
     train = written(tmp_path / "train.jsonl", chinese)
     assert "for cjk text give the folder or hub name" in command("init", train, "--out", tmp_path / "r.yaml").out
@@ -65,7 +74,7 @@ def test_an_existing_recipe_is_replaced_only_by_force(command: Command, flat_cor
 
 
 @pytest.mark.parametrize("content", [b"", b"\xe9t\xe9\n", b'{"text": 3}\n'])
-def test_data_that_cannot_be_read_is_told_and_no_recipe_written(
+def test_data_that_cannot_be_read_is_reported_and_no_recipe_written(
     command: Command, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "train.jsonl").write_bytes(content)

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from spanwise import corpora as rooms
 from spanwise.cli import main
+
+_WATCHED = """
+import sys
+from spanwise.cli import main
+try:
+    main()
+except SystemExit as done:
+    assert not {"torch", "transformers"} & sys.modules.keys()
+    raise
+"""
 
 
 @pytest.fixture
@@ -45,7 +57,7 @@ def test_the_table_tells_the_counts_and_the_traps(run, tmp_path: Path) -> None: 
     code, out, _ = run("inspect", train, "--test", write(tmp_path / "other.jsonl", "Ada left."))
     assert code == 0
     assert "Person" in out
-    assert "1 test documents also stand in train" in out
+    assert "1 test documents also occur in train" in out
     assert "train 2: Person at 0 to 2, 'Un'" in out
 
 
@@ -59,6 +71,22 @@ def test_the_table_tells_how_wide_entities_are_and_what_a_maximum_width_covers(r
     assert ["1", "150", "75.0%"] in rows
     assert ["2", "48", "99.0%"] in rows
     assert ["up", "to", "8", "2", "100.0%"] in rows
+
+
+def test_spans_with_several_labels_are_a_row_of_the_table(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    entities = [{"start": 0, "end": 1, "label": label} for label in ("X", "Y")]
+    (tmp_path / "train.jsonl").write_text(json.dumps({"text": "a b", "entities": entities}) + "\n")
+    rows = [line.replace("│", " ").split() for line in run("inspect", tmp_path / "train.jsonl")[1].splitlines()]
+    assert ["spans", "with", "several", "labels", "1"] in rows
+
+
+@pytest.mark.parametrize(
+    "arguments", [["inspect", "--corpus", "demo"], ["convert", "a.jsonl", "b.json", "--to", "spert"]]
+)
+def test_reading_data_imports_neither_torch_nor_transformers(arguments: list[str], tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", "Ada left.")
+    done = subprocess.run([sys.executable, "-c", _WATCHED, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_bad_records_end_the_reading_unless_they_are_skipped(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -1,12 +1,17 @@
-"""`spanwise models`: what there is and what each can do."""
+"""`spanwise models`: the installed models and what each can do."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
-from spanwise.models.registry import find, names
+import pytest
+
+from spanwise.seam.registry import find_model, model_names
+from spanwise.seam.traits import Traits
 
 Command = Callable[..., Any]
 
@@ -16,20 +21,33 @@ def test_json_is_one_object_with_every_model(command: Command) -> None:
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
     assert set(found) == {"models"}
-    assert list(found["models"]) == names()
-    assert found["models"]["span-ner"]["can"]["nested"] is True
-    assert found["models"]["seq-ner"]["can"]["nested"] is False
+    assert list(found["models"]) == model_names()
     assert found["models"]["seq-ner"]["options"]["tagging"] == "softmax"
-    joint = {name for name, model in found["models"].items() if model["can"]["relations"]}
+    joint = {name for name, model in found["models"].items() if model["traits"]["relations"]}
     assert joint >= {"span", "spert", "stsn"}
     assert not joint & {"seq-ner", "span-ner"}
     for name, model in found["models"].items():
-        assert set(model) == {"summary", "can", "options"}
-        assert set(model["options"]) == set(find(name).Config.model_fields)
+        assert set(model) == {"summary", "traits", "options"}
+        assert set(model["traits"]) == set(asdict(Traits()))
+        assert set(model["options"]) == set(find_model(name).Config.model_fields)
 
 
 def test_the_table_names_every_model_and_its_options(command: Command) -> None:
     done = command("models")
     assert done.code == 0
-    assert all(name in done.out for name in names())
+    assert all(name in done.out for name in model_names())
     assert "tagging" in done.out
+
+
+def test_the_table_says_what_an_option_switches_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanwise.cli.models.out.width", 400)
+    rows, name = defaultdict(list), ""
+    for line in command("models").out.splitlines():
+        if line.startswith("│"):
+            first, _, ability, *_ = (cell.strip() for cell in line.strip("│").split("│"))
+            name = first or name
+            rows[name].append(ability)
+    assert rows["spert"][:2] == ["nested entities (with nested)", "relations"]
+    assert {"nested entities (with nested)", "several labels per span (with multi_label)"} <= set(rows["span-ner"])
+    assert rows["seq-ner"] == [""]
+    assert "new labels (with shared)" in rows["lear"]

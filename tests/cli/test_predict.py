@@ -13,7 +13,7 @@ import pytest
 from label_askers import emboldened
 from spanwise import formats
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 
 Command = Callable[..., Any]
 TEXTS = ["Ada Moss met Bo in Upper Dale .", "", "In Westmoor it rained ."]
@@ -96,13 +96,13 @@ def test_thresholds_hold_for_all_labels_or_for_one(command: Command, trained: Pa
     [
         (
             ["--label-threshold", "Planet=0.5"],
-            "there is no label 'Planet' to set a threshold for; there are Person, Place.",
+            "there is no label 'Planet' to set a threshold for; choose from Person, Place.",
         ),
         (["--label-threshold", "Person=2"], "a threshold is a probability between 0 and 1, not 2.0."),
         (["--label-threshold", "Person"], "a label's threshold is written LABEL=0.8, not 'Person'."),
     ],
 )
-def test_a_wrong_threshold_is_told(command: Command, trained: Path, options: list[str], sentence: str) -> None:
+def test_a_wrong_threshold_is_refused(command: Command, trained: Path, options: list[str], sentence: str) -> None:
     assert command("predict", trained, "--lines", *options, stdin=lines(*TEXTS)).refusal == sentence
 
 
@@ -121,8 +121,8 @@ def test_a_failure_in_the_middle_leaves_no_trace(
     target = tmp_path / "out.jsonl"
     if existing:
         target.write_text(existing)
-    told = command("predict", trained, tmp_path / "in.jsonl", target).refusal
-    assert "in.jsonl:701: the line is no JSON object" in told
+    refusal = command("predict", trained, tmp_path / "in.jsonl", target).refusal
+    assert "in.jsonl:701: the line is no JSON object" in refusal
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", *(["out.jsonl"] if existing else [])}
     assert not existing or target.read_text() == existing
 
@@ -156,7 +156,7 @@ def test_bad_records_are_passed_over_when_asked_for(command: Command, trained: P
         (["-", "--from", "conll"], jsonl("Bo"), "standard input can only be read as 'jsonl'"),
     ],
 )
-def test_bad_input_is_told(
+def test_bad_input_is_refused(
     command: Command, trained: Path, tmp_path: Path, arguments: list[str], stdin: bytes, sentence: str
 ) -> None:
     filled = [argument.format(folder=tmp_path) for argument in arguments]
@@ -181,7 +181,7 @@ NEW = {"Town": "where people live, of any size", "Human": "persons by their name
 
 
 @pytest.fixture(scope="module")
-def asker(make_pipeline: Callable[..., Pipeline], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def asker(make_pipeline: Callable[..., TorchPipeline], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a model that takes new labels."""
     folder = tmp_path_factory.mktemp("models") / "asker"
     Extractor(emboldened(make_pipeline("lear", shared=True))).save_pretrained(folder)
@@ -220,13 +220,15 @@ def test_labels_go_with_files_and_their_own_thresholds(
     assert found("--label-threshold", "Town=1") == {"Human"}
     assert found("--label-threshold", "Human=1") == {"Town"}
     assert found("--threshold", "1") == set()
-    told = command("predict", asker, tmp_path / "in.jsonl", "--labels", labels, "--label-threshold", "Person=1").refusal
-    assert told == "there is no label 'Person' to set a threshold for; there are Town, Human."
+    refusal = command(
+        "predict", asker, tmp_path / "in.jsonl", "--labels", labels, "--label-threshold", "Person=1"
+    ).refusal
+    assert refusal == "there is no label 'Person' to set a threshold for; choose from Town, Human."
 
 
 def test_a_model_that_takes_no_new_labels_says_so(command: Command, trained: Path, labels: Path) -> None:
-    told = command("predict", trained, "--lines", "--labels", labels, stdin=lines(*TEXTS)).refusal
-    assert told.startswith("this seq-ner has weights of its own for each label and takes no new ones; ")
+    refusal = command("predict", trained, "--lines", "--labels", labels, stdin=lines(*TEXTS)).refusal
+    assert refusal.startswith("this seq-ner has weights of its own for each label and takes no new ones; ")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_a_model_that_takes_no_new_labels_says_so(command: Command, trained: Pat
     ],
     ids=["missing", "no section", "list", "not YAML", "empty", "relations alone", "no description"],
 )
-def test_a_wrong_file_of_labels_is_told(
+def test_a_wrong_file_of_labels_is_refused(
     command: Command, asker: Path, tmp_path: Path, content: str | None, sentence: str
 ) -> None:
     if content is not None:

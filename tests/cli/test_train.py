@@ -63,7 +63,7 @@ def test_only_the_first_of_several_processes_prints(
         ("train.epoch=1", "recipe.yaml: train.epoch: there is no such key."),
         ("train.epochs=0", "recipe.yaml: train.epochs: Input should be greater than or equal to 1, not 0."),
         ("train.epochs", "--set takes key=value, as in --set train.seed=2, not 'train.epochs'."),
-        ("model.name=nope", "there is no model 'nope'; there are "),
+        ("model.name=nope", "unknown model 'nope'; choose from "),
         ("model.tagging=nope", "recipe.yaml: seq-ner: tagging: "),
         ("bundle.name=seq-ner", "'seq-ner' cannot be bundled with 'seq-ner'; bundle a span model with a tagger."),
         ("data={corpus: nope}", "there is no corpus 'nope'; known are "),
@@ -75,7 +75,7 @@ def test_only_the_first_of_several_processes_prints(
         ("data.format=nope", "the format 'nope' is unknown; choose one of "),
     ],
 )
-def test_a_wrong_value_is_told(command: Command, files: Path, override: str, sentence: str) -> None:
+def test_a_wrong_value_is_refused(command: Command, files: Path, override: str, sentence: str) -> None:
     assert sentence in train(command, files, override).refusal
     assert not (files / "run").exists() or not list((files / "run").iterdir())
 
@@ -90,17 +90,17 @@ def test_a_wrong_value_is_told(command: Command, files: Path, override: str, sen
     ],
     ids=["empty", "not YAML", "latin-1", "no model"],
 )
-def test_a_file_that_is_no_recipe_is_told(command: Command, files: Path, content: bytes, sentence: str) -> None:
+def test_a_file_that_is_no_recipe_is_refused(command: Command, files: Path, content: bytes, sentence: str) -> None:
     (files / "recipe.yaml").write_bytes(content)
-    told = command("train", files / "recipe.yaml", "--out", files / "run").refusal
-    assert "recipe.yaml" in told
-    assert sentence in told
+    refusal = command("train", files / "recipe.yaml", "--out", files / "run").refusal
+    assert "recipe.yaml" in refusal
+    assert sentence in refusal
 
 
-def test_a_recipe_that_is_not_there_is_told(command: Command, tmp_path: Path) -> None:
-    told = command("train", tmp_path / "no.yaml", "--out", tmp_path / "run").refusal
-    assert "there is no recipe file" in told
-    assert "spanwise init" in told
+def test_a_recipe_that_is_not_there_is_refused(command: Command, tmp_path: Path) -> None:
+    refusal = command("train", tmp_path / "no.yaml", "--out", tmp_path / "run").refusal
+    assert "there is no recipe file" in refusal
+    assert "spanwise init" in refusal
     assert str(tmp_path) in command("train", tmp_path, "--out", tmp_path / "run").refusal
 
 
@@ -117,24 +117,24 @@ def test_a_recipe_that_is_not_there_is_told(command: Command, tmp_path: Path) ->
     ],
     ids=["empty", "blank", "empty dev", "latin-1", "beyond the text", "cut off", "unknown label in dev"],
 )
-def test_bad_data_is_told(command: Command, files: Path, split: str, content: bytes, sentence: str) -> None:
+def test_bad_data_is_refused(command: Command, files: Path, split: str, content: bytes, sentence: str) -> None:
     (files / f"{split}.jsonl").write_bytes(content)
     assert sentence in train(command, files).refusal
     assert not (files / "run").exists()
 
 
-def test_data_that_marks_nothing_is_told(command: Command, files: Path) -> None:
+def test_data_that_marks_nothing_is_refused(command: Command, files: Path) -> None:
     (files / "train.jsonl").write_text('{"text": "Bo", "entities": []}\n')
     assert "marks no entity; there is nothing to learn." in train(command, files, "data.dev=[]", "data.test=[]").refusal
 
 
-def test_a_folder_instead_of_a_file_is_told(command: Command, files: Path) -> None:
+def test_a_folder_instead_of_a_file_is_refused(command: Command, files: Path) -> None:
     (files / "train.jsonl").unlink()
     (files / "train.jsonl").mkdir()
     assert "this is a folder" in train(command, files).refusal
 
 
-def test_gold_across_words_is_told_and_training_goes_on(command: Command, files: Path) -> None:
+def test_gold_across_words_is_reported_and_training_goes_on(command: Command, files: Path) -> None:
     with (files / "train.jsonl").open("a") as file:
         file.write('{"text": "Unbreakable", "id": "odd", "entities": [{"start": 0, "end": 2, "label": "Person"}]}\n')
     done = train(command, files)
@@ -150,7 +150,7 @@ def test_bad_records_are_passed_over_when_the_recipe_says_so(command: Command, f
     assert train(command, files, "data.skip_bad=true").code == 0
 
 
-def test_threads_that_are_no_number_are_told(command: Command, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_that_are_no_number_are_refused(command: Command, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPANWISE_THREADS", "many")
     assert "SPANWISE_THREADS is a number of threads" in train(command, files).refusal
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-import torch
 
 from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.errors import InputError
 from spanwise.inference.extractor import Extractor
-from spanwise.models.base import Prediction, ScoredRelation, ScoredSpan
-from spanwise.nn.batch import Batch
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.pipeline import Member, Pipeline
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.schema import RelationType, Schema
+from spanwise.seam.batch import Array, Batch
+from spanwise.seam.decoder import Decoder, PredictedSpans, Prediction, Proposal, ScoredRelation, ScoredSpan
+from spanwise.seam.runner import Arrays, StageOne
+from spanwise.seam.traits import Traits
 from spanwise.text.windows import Window
 
 TEXT = "Ada Moss met Bo in Upper Dale ."
@@ -36,53 +37,70 @@ def linked_corpus(flat_corpus: Corpus) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def pipeline(make_pipeline: Callable[..., Pipeline], linked_corpus: Corpus) -> Pipeline:
+def pipeline(make_pipeline: Callable[..., TorchPipeline], linked_corpus: Corpus) -> TorchPipeline:
     return make_pipeline("spert", linked_corpus, max_width=2)
 
 
 @pytest.fixture(scope="module")
-def extractor(pipeline: Pipeline) -> Extractor:
+def extractor(pipeline: TorchPipeline) -> Extractor:
     """Untrained, so that with a threshold of nought it finds every relation there may be."""
     return Extractor(pipeline)
 
 
-def read_letters(pipeline: Pipeline) -> Callable[..., list[Prediction]]:
-    """A decoder that marks `b` with all `i` behind it, and joins each entity of a window to the next one.
+class NoModel:
+    """A runner that computes nothing."""
 
-    It is the surer the further from the window's start the first of the two lies.
+    def forward(self, batch: Batch[Array]) -> StageOne:
+        return StageOne((), None)
+
+    def rescore(self, features: object, rows: Arrays) -> Arrays:
+        raise AssertionError("there is no second stage")
+
+
+@dataclass(frozen=True)
+class Letters(Decoder[Any, Any, Any]):
+    """Marks `b` with all `i` behind it, and joins each entity of a window to the next one.
+
+    The further from the window's start the first of the two lies, the higher is the probability.
     """
-    begin, inside = (pipeline.pieces([letter])[0][0] for letter in "bi")
 
-    def decode(scores: Any, batch: Batch, least: Any) -> list[Prediction]:
+    kind: ClassVar[str] = "letters"
+    begin: int
+    inside: int
+
+    def propose(self, first: Any, batch: Batch[Array], thresholds: Any, given: Any = None) -> Proposal[Any]:
+        return Proposal(PredictedSpans.empty())
+
+    def decode(self, proposal: Any, second: Any, batch: Batch[Array], thresholds: Any) -> list[Prediction]:
         found = []
-        for row, mask in enumerate(batch.word_mask):
-            words = [*batch.pieces[row, batch.first_piece[row, mask]].tolist(), 0]
+        for pieces, first_piece, present in zip(
+            batch.words.pieces, batch.words.first_piece, batch.words.present, strict=True
+        ):
+            words = [*pieces[first_piece[present]].tolist(), 0]
             spans = []
-            for start in (t for t, word in enumerate(words) if word == begin):
-                end = next(t for t in range(start + 1, len(words)) if words[t] != inside)
+            for start in (t for t, word in enumerate(words) if word == self.begin):
+                end = next(t for t in range(start + 1, len(words)) if words[t] != self.inside)
                 spans.append(ScoredSpan(start, end, 0, 0.5))
             links = [ScoredRelation(n, n + 1, 1, 0.5 + span.start / 1000) for n, span in enumerate(spans[:-1])]
             found.append(Prediction(tuple(spans), tuple(links)))
         return found
 
-    return decode
+
+def reading_with(decoder: Decoder[Any, Any, Any], pipeline: Pipeline) -> Pipeline:
+    """A pipeline with the windows and the schema of another one, and with this decoder in the place of a model."""
+    reader = Member("letters", Traits(relations=True), None, decoder)
+    return Pipeline(reader, pipeline.schema, pipeline.pieces, pipeline.windows, NoModel())
 
 
 @pytest.fixture(scope="module")
-def letter_reader(make_pipeline: Callable[..., Pipeline], linked_corpus: Corpus) -> Any:
-    """A model that reads 96 pieces at once and finds what `read_letters` says."""
-    pipeline: Any = make_pipeline("spert", linked_corpus)
-    pipeline.model.decode = read_letters(pipeline)
-    pipeline.model.score = lambda encoded, batch: None
-    pipeline.model.encoder.transformer.forward = lambda input_ids, **_: SimpleNamespace(
-        last_hidden_state=torch.zeros(*input_ids.shape, 32)
-    )
-    return pipeline
+def letter_reader(pipeline: TorchPipeline) -> Pipeline:
+    """Reads 96 pieces at once and finds what `Letters` says."""
+    begin, inside = (pipeline.pieces([letter])[0][0] for letter in "bi")
+    return reading_with(Letters(begin, inside), pipeline)
 
 
 def windows_of(pipeline: Pipeline, document: Document) -> list[Window]:
-    (group,) = pipeline.builder.build([document], gold=False)
-    return [example.window for example in group]
+    return [example.window for example in pipeline.task.builder.examples(document)]
 
 
 def text_of(length: int, starts: list[int], width: int = 1) -> Document:
@@ -93,7 +111,7 @@ def text_of(length: int, starts: list[int], width: int = 1) -> Document:
     return Document.from_words(words)
 
 
-def test_a_relation_that_several_windows_see_is_found_once_as_sure_as_the_surest(letter_reader: Pipeline) -> None:
+def test_a_relation_that_several_windows_see_is_found_once_with_the_highest_score(letter_reader: Pipeline) -> None:
     starts = list(range(0, 400, 7))
     document = text_of(400, starts)
     windows = windows_of(letter_reader, document)
@@ -135,31 +153,34 @@ def test_what_a_windows_edge_leaves_of_an_entity_has_no_relations(letter_reader:
     assert found.relations == ()
 
 
-def test_an_entity_that_gives_way_to_a_surer_one_takes_its_relations_with_it(
-    letter_reader: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In flat mode two windows may each report one of two entities that overlap; the surer stays."""
+@dataclass(frozen=True)
+class TwoWindows(Letters):
+    """The longer window sees the first entity, the other the second; both join it to one beside it."""
+
+    windows: tuple[Window, Window]
+    entities: tuple[tuple[int, int], tuple[int, int]]
+
+    def decode(self, proposal: Any, second: Any, batch: Batch[Array], thresholds: Any) -> list[Prediction]:
+        predictions = []
+        for present in batch.words.present:
+            number = int(present.sum() != self.windows[0].end - self.windows[0].start)
+            window, (start, end) = self.windows[number], self.entities[number]
+            beside = start - 5 if number == 0 else end + 5
+            places = [(start, end, (0.9, 0.6)[number]), (beside, beside + 1, 0.8)]
+            spans = tuple(ScoredSpan(s - window.start, e - window.start, 0, score) for s, e, score in places)
+            predictions.append(Prediction(spans, (ScoredRelation(0, 1, 1, 0.7),)))
+        return predictions
+
+
+def test_an_entity_that_gives_way_to_a_more_probable_one_takes_its_relations_with_it(letter_reader: Pipeline) -> None:
+    """In flat mode two windows may each report one of two entities that overlap; the more probable one stays."""
     first, second = windows_of(letter_reader, text_of(150, []))
     middle = (second.start + first.end) // 2
     left, right = (middle - 4, middle), (middle - 1, middle + 4)  # each its own window's
     assert first.owns(*left)
     assert second.owns(*right)
-
-    def decode(scores: Any, batch: Batch, least: Any) -> list[Prediction]:
-        """The longer window sees the first entity, the other the second; both join it to one beside it."""
-        predictions = []
-        for mask in batch.word_mask:
-            window, (start, end), sure = (
-                (first, left, 0.9) if int(mask.sum()) == first.end - first.start else (second, right, 0.6)
-            )
-            beside = start - 5 if window is first else end + 5
-            places = [(start, end, sure), (beside, beside + 1, 0.8)]
-            spans = tuple(ScoredSpan(s - window.start, e - window.start, 0, score) for s, e, score in places)
-            predictions.append(Prediction(spans, (ScoredRelation(0, 1, 1, 0.7),)))
-        return predictions
-
-    monkeypatch.setattr(letter_reader.model, "decode", decode)
-    (found,) = letter_reader.predict([text_of(150, [])])
+    reader = reading_with(TwoWindows(0, 0, (first, second), (left, right)), letter_reader)
+    (found,) = reader.predict([text_of(150, [])])
     words = {word.start: index for index, word in enumerate(found.words)}
     assert [words[e.start] for e in found.entities] == [left[0] - 5, left[0], right[1] + 5]
     assert [(r.head, r.tail) for r in found.relations] == [(1, 0)]
@@ -218,7 +239,7 @@ def test_a_given_entity_wider_than_any_that_is_found_has_its_relations(extractor
     assert triples(document) >= {("Ada Moss met Bo", "lives in", "Upper Dale")}
 
 
-def test_a_given_entity_off_the_word_borders_is_told_and_kept(
+def test_a_given_entity_off_the_word_borders_is_reported_and_kept(
     extractor: Extractor, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = Entity(0, 6, "Person")
@@ -269,13 +290,13 @@ def test_given_entities_go_with_one_text(extractor: Any, arguments: dict[str, An
 
 
 @pytest.mark.parametrize("odd", [(0, 8, "Person"), {"start": 0}, "Ada"], ids=str)
-def test_given_entities_that_are_none_are_told(extractor: Any, odd: object) -> None:
+def test_given_entities_of_another_kind_are_rejected(extractor: Any, odd: object) -> None:
     with pytest.raises(InputError, match=r"entities= takes Entity\(start, end, label\) by characters of the text, not"):
         extractor(TEXT, entities=[PERSON, odd])
 
 
 def test_a_model_of_entities_refuses_given_ones(trained: Path) -> None:
-    with pytest.raises(InputError, match="seq-ner does not predict relations; train one that does"):
+    with pytest.raises(InputError, match="seq-ner does not predict relations; train a model that does"):
         Extractor.from_pretrained(trained)(TEXT, entities=[PERSON])
 
 
@@ -301,7 +322,7 @@ def test_thresholds_of_entities_and_relations_are_apart(extractor: Extractor) ->
     assert everything.relations
     assert extractor(TEXT, relation_threshold=1.0).entities == everything.entities
     assert extractor(TEXT, threshold=1.0, relation_threshold=0.0).relations == ()
-    with pytest.raises(InputError, match=r"there is no label 'Person' .*; there are lives in, knows"):
+    with pytest.raises(InputError, match=r"there is no label 'Person' .*; choose from lives in, knows"):
         extractor(TEXT, relation_threshold={"Person": 0.5})
-    with pytest.raises(InputError, match=r"there is no label 'knows' .*; there are Organization, Person, Place"):
+    with pytest.raises(InputError, match=r"there is no label 'knows' .*; choose from Organization, Person, Place"):
         extractor(TEXT, threshold={"knows": 0.5})

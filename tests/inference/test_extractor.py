@@ -16,7 +16,7 @@ from spanwise.document import Document, Entity, Offsets
 from spanwise.errors import InputError, ModelError
 from spanwise.inference import extractor as module
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 
 TEXT = "Ada Moss met Bo in Upper Dale ."
 TEXTS = ["Mara left Kell .", "Nothing happened that day .", "", TEXT, "In Westmoor it rained ."]
@@ -28,7 +28,7 @@ def extractor(trained: Path) -> Extractor:
 
 
 @pytest.fixture(scope="module")
-def unsure(make_pipeline: Callable[..., Pipeline]) -> Extractor:
+def unsure(make_pipeline: Callable[..., TorchPipeline]) -> Extractor:
     """A random span model, whose probabilities are low and spread."""
     return Extractor(make_pipeline("span-ner", nested=True, max_width=4))
 
@@ -83,19 +83,19 @@ def test_words_are_never_split_again(extractor: Extractor) -> None:
         (["Ada", "left", " \t"], "words= holds an empty word at position 2; leave it out."),
     ],
 )
-def test_words_that_are_none_are_told(extractor: Extractor, words: Any, sentence: str) -> None:
+def test_words_of_another_kind_are_rejected(extractor: Extractor, words: Any, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
         extractor(words=words)
     assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize("texts", [[["Ada", "left"]], [3], [None], [b"Ada"]], ids=repr)
-def test_texts_that_are_none_are_told(extractor: Extractor, texts: Any) -> None:
+def test_texts_of_another_kind_are_rejected(extractor: Extractor, texts: Any) -> None:
     with pytest.raises(InputError, match=r"a text is a string, not (list|int|NoneType|bytes); .*use words="):
         extractor(texts)
 
 
-def test_text_and_words_together_or_neither_are_told(extractor: Extractor) -> None:
+def test_text_and_words_together_or_neither_are_reported(extractor: Extractor) -> None:
     for arguments in ({}, {"text": "Ada", "words": ["Ada"]}):
         with pytest.raises(InputError, match="give either a text"):
             extractor(**arguments)
@@ -153,13 +153,13 @@ def test_a_threshold_holds_for_its_own_call_only(extractor: Extractor) -> None:
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), {"Person": 2}])
-def test_a_threshold_that_is_no_probability_is_told(extractor: Extractor, threshold: Any) -> None:
+def test_a_threshold_that_is_no_probability_is_reported(extractor: Extractor, threshold: Any) -> None:
     with pytest.raises(InputError, match="a threshold is a probability between 0 and 1, not"):
         extractor(TEXT, threshold=threshold)
 
 
-def test_a_threshold_for_an_unknown_label_is_told(extractor: Extractor) -> None:
-    with pytest.raises(InputError, match=r"there is no label 'Planet' .*; there are Person, Place"):
+def test_a_threshold_for_an_unknown_label_is_reported(extractor: Extractor) -> None:
+    with pytest.raises(InputError, match=r"there is no label 'Planet' .*; choose from Person, Place"):
         extractor(TEXT, threshold={"Planet": 0.5})
 
 
@@ -256,7 +256,7 @@ def test_a_model_comes_from_the_hub_by_its_name(
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_hub_that_gives_nothing_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, error: Any) -> None:
+def test_a_hub_that_gives_nothing_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch, error: Any) -> None:
     def fail(*_: Any, **__: Any) -> str:
         if error == "http":
             raise _http_error()
@@ -276,7 +276,7 @@ def _http_error() -> HfHubHTTPError:
     return error
 
 
-def test_without_network_a_name_on_the_hub_is_told_at_once() -> None:
+def test_without_network_a_name_on_the_hub_is_reported_at_once() -> None:
     """Offline mode is set for all tests; nothing is asked of the network."""
     with pytest.raises(ModelError, match="the hub did not give such a model"):
         Extractor.from_pretrained("nobody/nothing-of-this-name")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from label_askers import emboldened
 from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity
 from spanwise.errors import InputError, SchemaError
-from spanwise.inference import extractor as module
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline import torch_runner
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.schema import Schema
 
 NEW = {"Town": "where people live, of any size", "Human": "persons by their names", "Date": "a day or a year"}
@@ -33,7 +32,7 @@ Make = Callable[..., Extractor]
 
 
 @pytest.fixture(scope="module")
-def make(make_pipeline: Callable[..., Pipeline]) -> Make:
+def make(make_pipeline: Callable[..., TorchPipeline]) -> Make:
     """make("lear"): a new extractor of this variant, always the same."""
 
     def build(variant: str) -> Extractor:
@@ -51,6 +50,11 @@ def asker(request: pytest.FixtureRequest, make: Make) -> Extractor:
 @pytest.fixture(scope="module")
 def lear(make: Make) -> Extractor:
     return make("lear")
+
+
+def torch_pipeline(extractor: Extractor) -> TorchPipeline:
+    assert isinstance(extractor.pipeline, TorchPipeline)
+    return extractor.pipeline
 
 
 def own_labels(schema: Schema) -> dict[str, str]:
@@ -104,9 +108,9 @@ def test_what_is_described_alike_is_found_alike_whatever_its_name(variant: str, 
 
 def test_another_description_of_a_label_changes_what_is_found(asker: Extractor) -> None:
     """But for a model that reads names alone."""
-    config: Any = asker.pipeline.blueprint.model.config()
+    names = asker.pipeline.reader.traits.label_texts == "names"
     one, other = (asker(TEXTS, labels={"Town": text}) for text in ("where people live", "12 # 7 [mask] ??"))
-    assert (one == other) == (getattr(config, "knowledge", None) == "names")
+    assert (one == other) == names
 
 
 def test_no_label_sees_which_others_are_asked_for(make: Make) -> None:
@@ -121,16 +125,19 @@ def test_no_label_sees_which_others_are_asked_for(make: Make) -> None:
             assert [e.score for e in alone.entities] == pytest.approx([e.score for e in wanted], abs=1e-5)
 
 
-def test_the_weights_are_the_very_same_tensors(asker: Extractor) -> None:
-    asker(TEXT, labels=NEW)
-    wanted = dict(asker.pipeline.model.alone.named_parameters())
-    found = dict(asker.asking(NEW).pipeline.model.named_parameters())
-    assert found.keys() == wanted.keys()
-    assert all(found[name] is wanted[name] for name in wanted)
+def test_asking_builds_no_second_pipeline_and_no_parameters(asker: Extractor) -> None:
+    pipeline = torch_pipeline(asker)
+    model, runner = pipeline.model, pipeline.runner
+    before = {id(parameter) for parameter in model.parameters()}
+    asked = asker.asking(NEW)
+    assert asked(TEXT).text == TEXT
+    assert asked.pipeline is pipeline is asker.pipeline
+    assert (pipeline.model, pipeline.runner) == (model, runner)
+    assert {id(parameter) for parameter in model.parameters()} == before
 
 
 def test_the_extractor_itself_stays_as_it_was(asker: Extractor) -> None:
-    model, schema = asker.pipeline.model, asker.schema
+    model, schema = torch_pipeline(asker).model, asker.schema
     before = asker(TEXTS)
     weights = {name: value.clone() for name, value in model.state_dict().items()}
     learns = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
@@ -144,11 +151,13 @@ def test_the_extractor_itself_stays_as_it_was(asker: Extractor) -> None:
 
 
 def test_an_asking_extractor_sees_later_changes_of_the_weights(make: Make) -> None:
+    """Once the labels that were encoded with the old ones are forgotten, as training does after every epoch."""
     lear = make("lear")
     asked = lear.asking(own_labels(lear.schema))
     before = asked(TEXT)
-    model: Any = lear.pipeline.model
+    model: Any = torch_pipeline(lear).model
     model.encoder.transformer.embeddings.LayerNorm.bias.detach().add_(0.5)
+    torch_pipeline(lear).fresh_runner()
     assert asked(TEXT) == lear(TEXT) != before
 
 
@@ -156,7 +165,7 @@ def test_an_asking_extractor_sees_later_changes_of_the_weights(make: Make) -> No
 def passes(extractor: Extractor) -> Iterator[list[int]]:
     """How many rows went through the encoder, pass by pass."""
     rows: list[int] = []
-    transformer = extractor.pipeline.model.encoder.transformer
+    transformer: Any = torch_pipeline(extractor).model.encoder.transformer
     hook = transformer.register_forward_pre_hook(
         lambda _, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True
     )
@@ -180,10 +189,8 @@ def test_descriptions_are_read_once_for_many_texts_and_calls(make: Make) -> None
         assert sorted(rows) == [1, 1, 1, 1]  # one pass for the one description that is new
 
 
-def test_equal_labels_are_asked_once_and_others_for_themselves(lear: Extractor) -> None:
+def test_an_asking_extractor_has_the_labels_it_was_asked_for(lear: Extractor) -> None:
     asked = lear.asking(NEW)
-    assert lear.asking(dict(NEW)) is asked
-    assert lear.asking({**NEW, "Town": "a settlement"}) is not asked
     assert lear.asking({"Town": NEW["Town"]}).schema.entity_names == ("Town",)
     assert asked.schema.entity_names == tuple(NEW)
     assert [kind.description for kind in asked.schema.entities] == list(NEW.values())
@@ -191,13 +198,20 @@ def test_equal_labels_are_asked_once_and_others_for_themselves(lear: Extractor) 
 
 def test_the_last_eight_sets_of_labels_are_kept(make: Make) -> None:
     lear = make("lear")
-    sets: list[Mapping[str, str]] = [{f"Kind {number}": f"things of kind {number}"} for number in range(10)]
-    asked = [lear.asking(labels) for labels in sets]
-    assert module.ASKED == 8
-    assert [lear.asking(labels) is found for labels, found in zip(sets[2:], asked[2:], strict=True)] == [True] * 8
-    assert lear.asking(sets[0]) is not asked[0]
-    assert lear.asking(sets[9]) is asked[9]
-    assert lear.asking(sets[2]) is not asked[2]  # it made room for the first
+    sets = [{f"Kind {number}": f"things of kind {number}"} for number in range(10)]
+
+    def encoded(number: int) -> bool:
+        """Whether the labels of this set went through the encoder, beside the text."""
+        with passes(lear) as rows:
+            lear(TEXT, labels=sets[number])
+        return len(rows) == 2
+
+    assert torch_runner.LABEL_SETS == 8
+    assert [encoded(number) for number in range(10)] == [True] * 10
+    assert [encoded(number) for number in range(2, 10)] == [False] * 8
+    assert encoded(0)
+    assert not encoded(9)
+    assert encoded(2)  # it made room for the first
 
 
 def test_thresholds_are_those_of_the_labels_that_are_asked_for(make: Make) -> None:
@@ -208,7 +222,7 @@ def test_thresholds_are_those_of_the_labels_that_are_asked_for(make: Make) -> No
         others = labels_in(lear(TEXTS, labels=NEW, threshold={name: 1.0}))
         assert others
         assert name not in others
-    with pytest.raises(InputError, match=r"there is no label 'Person' .*; there are Town, Human, Date"):
+    with pytest.raises(InputError, match=r"there is no label 'Person' .*; choose from Town, Human, Date"):
         lear(TEXT, labels=NEW, threshold={"Person": 0.5})
 
 
@@ -217,7 +231,7 @@ def test_the_models_own_threshold_holds_for_new_labels(make: Make) -> None:
     scores = sorted(entity.score for document in lear(TEXTS, labels=NEW) for entity in document.entities)
     middle = scores[len(scores) // 2]
     lear = make("lear")
-    lear.pipeline.blueprint = replace(lear.pipeline.blueprint, threshold=middle)
+    lear.pipeline.threshold = middle
     found = [entity.score for document in lear(TEXTS, labels=NEW) for entity in document.entities]
     assert sorted(found) == [score for score in scores if score >= middle] != scores
 
@@ -247,7 +261,7 @@ def test_what_is_asked_for_can_be_saved_as_a_model_of_its_own(asker: Extractor, 
     ids=["lear", "lear of embeddings", "seq-ner", "bundle"],
 )
 def test_a_model_with_weights_for_each_label_takes_no_new_ones(
-    model: str, options: dict[str, Any], make_pipeline: Callable[..., Pipeline], flat_corpus: Corpus
+    model: str, options: dict[str, Any], make_pipeline: Callable[..., TorchPipeline], flat_corpus: Corpus
 ) -> None:
     extractor = Extractor(make_pipeline(model, **options))
     for labels in (NEW, own_labels(flat_corpus.schema)):
@@ -271,24 +285,24 @@ def test_a_model_with_weights_for_each_label_takes_no_new_ones(
     ],
     ids=repr,
 )
-def test_labels_without_a_name_or_a_description_are_told(lear: Extractor, labels: Any) -> None:
+def test_labels_without_a_name_or_a_description_are_reported(lear: Extractor, labels: Any) -> None:
     with pytest.raises(InputError, match="labels= maps each label to the text that describes it; give at least one"):
         lear(TEXT, labels=labels)
 
 
 @pytest.mark.parametrize("labels", [["Town", "Human"], "Town", {"Town": ["where people live"]}], ids=repr)
-def test_labels_that_are_no_mapping_of_texts_are_told(lear: Extractor, labels: Any) -> None:
+def test_labels_that_are_no_mapping_of_texts_are_reported(lear: Extractor, labels: Any) -> None:
     with pytest.raises(InputError, match="labels= maps each label to the text that describes it"):
         lear(TEXT, labels=labels)
 
 
-def test_labels_and_entities_together_are_told(lear: Extractor) -> None:
+def test_labels_and_entities_together_are_reported(lear: Extractor) -> None:
     with pytest.raises(InputError, match=r"labels= asks for entities, entities= gives them; leave one of the two out"):
         lear(TEXT, labels=NEW, entities=[Entity(0, 4, "Person")])
 
 
-def test_a_description_that_leaves_no_room_for_the_text_is_told(asker: Extractor) -> None:
-    if getattr(asker.pipeline.blueprint.model.config(), "knowledge", None) == "names":
+def test_a_description_that_leaves_no_room_for_the_text_is_reported(asker: Extractor) -> None:
+    if asker.pipeline.reader.traits.label_texts == "names":
         return  # the name is read, and that is short
     with pytest.raises(SchemaError, match=r"the description 'where people live .* has \d+ word pieces; shorten it"):
         asker(TEXT, labels={"Town": "where people live " * 30})

@@ -12,15 +12,17 @@ import torch
 from dspert_oracle import Span
 from torch import Tensor, nn
 
+import model_batches
 import smoothing_oracle
 from spanwise.corpora import Corpus
 from spanwise.document import Document
-from spanwise.encoders import without_pooler
-from spanwise.models.base import DataFacts
-from spanwise.nn.batch import Batch
-from spanwise.pipeline import Blueprint, Pipeline
+from spanwise.pipeline.blueprint import Blueprint
+from spanwise.pipeline.encoders import without_pooler
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import Recipe
 from spanwise.schema import EntityType, Schema
+from spanwise.seam.batch import Batch
+from spanwise.text.profile import DataProfile
 from spanwise.text.shapes import word_shape
 
 LABELS = ("Drug", "Effect", "Dose")
@@ -79,15 +81,15 @@ class Builder:
         fresh: bool = False,
         encoder: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Pipeline:
+    ) -> TorchPipeline:
         options = {"max_width": WIDEST, "nested": True, "hidden": 12, **options}
         recipe = self.make_recipe(model, encoder={"word_shapes": False, **(encoder or {})}, **options)
-        blueprint = Blueprint.from_recipe(recipe, DataFacts({}))
+        blueprint = Blueprint.from_recipe(recipe, DataProfile())
         make = partial(encoder_of, family) if isinstance(family, str) else family
         with torch.random.fork_rng():
             torch.manual_seed(3)
             transformer = without_pooler(make(len(self.tokenizer)))
-            pipeline = Pipeline(blueprint, corpus().schema, transformer, self.tokenizer)
+            pipeline = TorchPipeline(blueprint, corpus().schema, transformer, self.tokenizer)
             if not fresh:
                 _shake(pipeline.model)
         pipeline.model.eval()
@@ -112,15 +114,24 @@ def corpus() -> Corpus:
     return Corpus("deep", {"train": documents}, Schema(tuple(map(EntityType, LABELS))))
 
 
-def batch_of(pipeline: Pipeline, *, training: bool = False) -> Batch:
+def batch_of(pipeline: TorchPipeline, *, training: bool = False) -> Batch[Tensor]:
     """All sentences in one padded batch with their gold; in training gold spans come first, once for each label."""
-    groups = list(pipeline.builder.build(corpus().splits["train"], gold=True))
-    assert [len(group) for group in groups] == [1] * len(SENTENCES)
-    return pipeline.collate([example for (example,) in groups], np.random.default_rng(0) if training else None)
+    batch = model_batches.batch_of(pipeline, corpus().splits["train"], np.random.default_rng(0) if training else None)
+    assert batch.size == len(SENTENCES)
+    return batch
 
 
 @torch.no_grad()
-def read(pipeline: Pipeline) -> list[paper.Sentence]:
+def logits_of(pipeline: TorchPipeline, batch: Batch[Tensor], spans: Tensor | None = None) -> Tensor:
+    """What a two-stage model makes of these spans, or of all of the batch."""
+    model: Any = pipeline.model
+    rows = pipeline.reader.decoder.rows(batch.proposals.spans if spans is None else spans)
+    logits: Tensor = model.rescore(model(batch).features, rows).logits
+    return logits
+
+
+@torch.no_grad()
+def read(pipeline: TorchPipeline) -> list[paper.Sentence]:
     """The sentences as an oracle takes them."""
     encoder: Any = pipeline.model.encoder
     found = []
@@ -140,24 +151,27 @@ def in_order(spans: Tensor, rows: list[dict[Span, Tensor]]) -> Tensor:
     return torch.stack([rows[row][start, end] for row, start, end in spans.tolist()])
 
 
-def loss_of(config: Any, batch: Batch, logits: list[dict[Span, Tensor]], weights: Weights | None = None) -> float:
-    """Eq. 7, smoothed, over the spans of the batch, each as often as `weights_of` or `weights` says."""
-    smoothing = (len(LABELS), config.smoothing, config.smoothing_distance)
-    targets = [smoothing_oracle.targets(spans, gold_of(row), *smoothing) for row, spans in enumerate(logits)]
+def loss_of(
+    config: Any, batch: Batch[Tensor], logits: list[dict[Span, Tensor]], weights: Weights | None = None
+) -> float:
+    """Eq. 7, smoothed, over the spans of the batch, each weighted as `weights_of` or `weights` says."""
+    options = (len(LABELS), config.smoothing, config.smoothing_distance)
+    smoothed = smoothing_oracle.shares if config.multi_label else smoothing_oracle.targets
+    targets = [smoothed(spans, gold_of(row), *options) for row, spans in enumerate(logits)]
     sentences: list[list[tuple[Tensor, list[float], float]]] = [[] for _ in SENTENCES]
     for (row, start, end), weight in (weights or weights_of(config, batch)).items():
         sentences[row].append((logits[row][start, end], targets[row][start, end], weight))
-    return paper.loss(sentences)
+    return (paper.binary_loss if config.multi_label else paper.loss)(sentences)
 
 
-def weights_of(config: Any, batch: Batch) -> Weights:
+def weights_of(config: Any, batch: Batch[Tensor]) -> Weights:
     """The spans of a batch, each once: gold ones count once, the others for all of their sentence that are not gold."""
-    held = {(row, start, end) for row, start, end in batch.spans.tolist()}
+    held = {(row, start, end) for row, start, end in batch.proposals.spans.tolist()}
     found = {}
     for row in range(len(SENTENCES)):
         gold = {(row, start, end) for start, end, _ in gold_of(row)}
         mine = {span for span in held if span[0] == row}
-        length = int(batch.word_mask[row].sum())
+        length = int(batch.words.scored[row].sum())
         others = {(row, *span) for span in smoothing_oracle.possible(length, config.max_width)} - gold
         found |= {span: 1.0 if span in gold else len(others) / len(mine - gold) for span in mine}
     return found

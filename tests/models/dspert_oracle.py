@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """z_ij and the logits of a span, None first."""
+    """z_ij and the logits of a span, None first; or those of its labels alone, where they are independent."""
 
     z: Tensor
     logits: Tensor
@@ -183,8 +183,8 @@ class DSpERT:
         z = paper.linear(weights, torch.cat((vector, paper.width(weights, span))), "reduce").clamp(min=0)  # eq. 5
         return Scored(z, paper.linear(weights, z, "classify"))  # eq. 6
 
-    def promise(self, sentence: Sentence, span: Span) -> float:
-        """Not in the paper: how likely a span is worth the climb, by its first word, its last and its width."""
+    def screening(self, sentence: Sentence, span: Span) -> float:
+        """Not in the paper: how likely a span is an entity, by its first word, its last and its width."""
         ends = below(self.weights, "promise.ends")
         seen = torch.cat((sentence.top[span[0]], sentence.top[span[1] - 1], paper.width(ends, span)))
         hidden = paper.linear(ends, seen, "first", "last", "width").clamp(min=0)
@@ -214,4 +214,15 @@ def loss(sentences: list[list[tuple[Tensor, list[float], float]]]) -> float:
         for logits, target, weight in spans:
             chances = paper.softmax(logits.tolist())
             total -= weight * sum(wanted * math.log(chance) for wanted, chance in zip(target, chances, strict=True))
+    return total / len(sentences)
+
+
+def binary_loss(sentences: list[list[tuple[Tensor, list[float], float]]]) -> float:
+    """Not in the paper: the same where labels are independent, with what each label was given, at most all of it."""
+    total = 0.0
+    for spans in sentences:
+        for logits, shares, weight in spans:
+            for score, share in zip(logits.tolist(), shares, strict=True):
+                chance, wanted = paper.sigmoid(score), min(share, 1.0)
+                total -= weight * (wanted * math.log(chance) + (1 - wanted) * math.log(1 - chance))
     return total / len(sentences)

@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 import joint_oracle as paper
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from spanwise.batching import collate
-from spanwise.document import Document
-from spanwise.models.base import SpanModel
-from spanwise.nn.batch import Batch
-from spanwise.nn.encoder import Encoded
+import invented_examples
+from spanwise.pipeline.collate import collate
+from spanwise.pipeline.torch_runner import TorchRunner
 from spanwise.schema import EntityType, RelationType, Schema
+from spanwise.seam.batch import Batch
+from spanwise.seam.decoder import PredictedSpans, Prediction, ScoreThresholds
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.runner import run
 from spanwise.text.examples import Example
-from spanwise.text.windows import Window
 
 DIM, WIDEST = 8, 4
 SCHEMA = Schema(tuple(map(EntityType, ("Drug", "Effect", "Dose"))), tuple(map(RelationType, ("causes", "of"))))
@@ -52,14 +53,19 @@ SENTENCES = (
 )
 
 
-class NoEncoder(nn.Module):
+class FixedEncoder(nn.Module):
+    """Gives the same vectors, those of `encoded`, for any words."""
+
     dim = DIM
+
+    def forward(self, words: Any, hidden_states: int = 0) -> Encoded:
+        return encoded()
 
 
 def build(model: Any, **options: Any) -> Any:
-    """The model without an encoder, all its weights drawn at random."""
+    """The model without a transformer, all its weights drawn at random."""
     config = model.Config(max_width=WIDEST, width_dim=5, dropout=0.0, **options)
-    built = model(NoEncoder(), config, SCHEMA)
+    built = model(FixedEncoder(), config, SCHEMA)
     generator = torch.Generator().manual_seed(29)
     for parameter in built.parameters():
         nn.init.normal_(parameter, std=0.4, generator=generator)
@@ -67,23 +73,22 @@ def build(model: Any, **options: Any) -> Any:
 
 
 def example(sentence: Marked) -> Example:
-    length, gold, relations = sentence
-    return Example(
-        Document(""),
-        Window(0, length, 0, length),
-        np.zeros(length + 2, np.int64),
-        np.ones(length, np.int64),
-        np.zeros(length, np.int64),
-        np.array(gold, np.int64).reshape(-1, 3),
-        np.ones(len(gold), np.bool_),
-        np.array(relations, np.int64).reshape(-1, 3),
+    return invented_examples.example(
+        [1] * sentence.length, sentence.entities, relations=sentence.relations, labels=len(SCHEMA.entities)
     )
 
 
-def batch_of(model: SpanModel, *, training: bool = False) -> Batch:
+def batch_of(model: Any, *, training: bool = False) -> Batch[Tensor]:
     """The sentences in one batch; in training with all negatives, of which there are fewer than are sampled."""
     rng = np.random.default_rng(0) if training else None
-    return collate([example(sentence) for sentence in SENTENCES], 0, 1, model.candidates, rng)
+    examples, proposer = [example(sentence) for sentence in SENTENCES], model.config.proposer(SCHEMA)
+    return collate(examples, invented_examples.PIECES, proposer, gold=True, rng=rng).map(torch.from_numpy)
+
+
+def predictions(model: Any, thresholds: ScoreThresholds, given: PredictedSpans | None = None) -> list[Prediction]:
+    """What the model predicts for the sentences."""
+    batch = batch_of(model).map(lambda tensor: tensor.numpy())
+    return run(TorchRunner(model), model.config.decoder(SCHEMA), batch, thresholds, given)
 
 
 def encoded() -> Encoded:

@@ -109,12 +109,23 @@ def binary_cross_entropy(row: Tensor, held: set[int]) -> float:
 
 
 class Labelled(NamedTuple):
-    """What a loss is taken of: scores of spans with their class (0 for none), of pairs with their types, of words."""
+    """What a loss is taken of: scores of spans, of pairs with their types, of words with their tags.
 
-    spans: list[tuple[Tensor, int]]
+    A span has one class, 0 for none; or, where labels are independent of each other, a set of labels.
+    """
+
+    spans: list[tuple[Tensor, int | set[int]]]
     pairs: list[tuple[Tensor, set[int]]]
     tags: list[tuple[Tensor, int]]
 
 
 def mean_cross_entropy(rows: list[tuple[Tensor, int]]) -> float:
     return cross_entropy([row for row, _ in rows], [gold for _, gold in rows])
+
+
+def span_loss(rows: list[tuple[Tensor, int | set[int]]]) -> float:
+    """The mean over spans of the cross entropy of their class, or of the binary ones of all labels, summed."""
+    losses = [
+        binary_cross_entropy(row, gold) if isinstance(gold, set) else cross_entropy([row], [gold]) for row, gold in rows
+    ]
+    return sum(losses) / len(losses)

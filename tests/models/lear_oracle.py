@@ -10,15 +10,15 @@ import math
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import bl_ner_oracle
 import joint_oracle as paper
 import torch
 from torch import Tensor
 
+import bl_ner_oracle
 import matching_oracle
 
 Gold = set[tuple[int, int, int]]  # start, end (half-open), label
-Found = tuple[int, int, int, float]  # the same, and how sure
+Found = tuple[int, int, int, float]  # the same, and its probability
 
 
 class Described(NamedTuple):
@@ -127,8 +127,8 @@ class Pointers:
             total = self.options.pointer_weight * total + self.options.match_weight * terms["matches"]
         return {**terms, "total": total}
 
-    def decode(self, scores: Scores, least: list[float]) -> list[Found]:
-        """Section 3.3. A span is as sure as the least sure of what it is made of; flat spans do not overlap."""
+    def decode(self, scores: Scores, thresholds: list[float]) -> list[Found]:
+        """Section 3.3. A span is as probable as the least probable of its parts; flat spans do not overlap."""
         found: list[Found] = []
         for label in range(len(scores.start)):
             start, end = ([paper.sigmoid(s) for s in rows[label]] for rows in (scores.start, scores.end))
@@ -139,7 +139,7 @@ class Pointers:
                     if joined <= 0.5:
                         continue
                     chance = min(chance, joined)
-                if chance >= least[label]:
+                if chance >= thresholds[label]:
                     found.append((i, j + 1, label, chance))
         found.sort()
         return found if self.options.nested else bl_ner_oracle.heuristic(found)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+import model_batches
 from spanwise.corpora import Corpus
 from spanwise.document import Document
-from spanwise.nn.batch import Batch
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.schema import EntityType, Schema
+from spanwise.seam.batch import Batch
 
 LABELS = {"Drug": "a pill", "Effect": "what it did to them, or did not", "Dose": "how much of it"}
 FLAT = (
@@ -47,8 +48,8 @@ def corpus(*, nested: bool = False, labels: dict[str, str] | None = None) -> Cor
 
 
 def build(
-    make_pipeline: Callable[..., Pipeline], model: str, *, labels: dict[str, str] | None = None, **options: Any
-) -> Pipeline:
+    make_pipeline: Callable[..., TorchPipeline], model: str, *, labels: dict[str, str] | None = None, **options: Any
+) -> TorchPipeline:
     """The model over the tiny encoder, its own weights drawn so that words differ and many are starts and ends."""
     given = corpus(nested=options.get("nested", False), labels=labels)
     pipeline = make_pipeline(model, given, encoder={"word_shapes": False}, **options)
@@ -59,9 +60,9 @@ def build(
     return pipeline
 
 
-def batch_of(pipeline: Pipeline, given: Corpus | None = None) -> Batch:
+def batch_of(pipeline: TorchPipeline, given: Corpus | None = None) -> Batch[Tensor]:
     """All sentences in one padded batch, with their gold."""
-    documents = (given or corpus(nested=pipeline.model.nested)).splits["train"]
-    examples = [example for group in pipeline.builder.build(documents, gold=True) for example in group]
-    assert len(examples) == len(documents)
-    return pipeline.collate(examples)
+    documents = (given or corpus(nested=pipeline.reader.traits.nested)).splits["train"]
+    batch = model_batches.batch_of(pipeline, documents)
+    assert batch.size == len(documents)
+    return batch

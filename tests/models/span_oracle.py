@@ -93,7 +93,7 @@ class SPAN:
 
     def loss(self, labelled: Labelled) -> dict[str, float]:
         """L = 0.4·L_s + 0.6·L_r"""
-        spans = paper.mean_cross_entropy(labelled.spans)
+        spans = paper.span_loss(labelled.spans)
         rows = [self.pair_loss(scores, held) for scores, held in labelled.pairs]
         pairs = sum(rows) / len(rows)
         return {"spans": spans, "pairs": pairs, "total": 0.4 * spans + 0.6 * pairs}

@@ -38,7 +38,7 @@ class SpERT:
 
     def loss(self, labelled: Labelled) -> dict[str, float]:
         """L = Lˢ + Lʳ: cross entropy over spans, binary cross entropy over types, then pairs."""
-        spans = paper.mean_cross_entropy(labelled.spans)
+        spans = paper.span_loss(labelled.spans)
         rows = [paper.binary_cross_entropy(scores, held) / len(scores) for scores, held in labelled.pairs]
         pairs = sum(rows) / len(rows)
         return {"spans": spans, "pairs": pairs, "total": spans + pairs}

@@ -99,7 +99,7 @@ class STSN:
 
     def loss(self, labelled: Labelled) -> dict[str, float]:
         """L = L_L + L_E + L_R; L_R is averaged over pairs only"""
-        tags, spans = paper.mean_cross_entropy(labelled.tags), paper.mean_cross_entropy(labelled.spans)
+        tags, spans = paper.mean_cross_entropy(labelled.tags), paper.span_loss(labelled.spans)
         rows = [paper.binary_cross_entropy(scores, held) for scores, held in labelled.pairs]
         pairs = sum(rows) / len(rows)
         return {"tags": tags, "spans": spans, "pairs": pairs, "total": tags + spans + pairs}

@@ -1,4 +1,4 @@
-"""The span Transformer: over which encoders, with which weights, how it learns, and in how many parts it climbs."""
+"""The span Transformer: over which encoders, with which weights, how it learns, and in how many blocks of spans."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from spanwise.decoding.spans import SpanRows
 from spanwise.errors import EncoderError
 from spanwise.nn import deep
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import TrainSection
 from spanwise.training.optimization import optimizer_for
 
@@ -27,17 +28,17 @@ IDLE = "key.bias"  # moves all scores of a query alike, so that nothing teaches 
 
 
 @torch.no_grad()
-def agrees_with_the_paper(pipeline: Pipeline) -> None:
+def agrees_with_the_paper(pipeline: TorchPipeline) -> None:
     batch = cases.batch_of(pipeline)
     oracle = paper.DSpERT(pipeline.model)
     wanted = [{span: one.logits for span, one in oracle.score(s).items()} for s in cases.read(pipeline)]
-    found = pipeline.model(batch).logits.double()
-    torch.testing.assert_close(found, cases.in_order(batch.spans, wanted), **CLOSE)
+    found = cases.logits_of(pipeline, batch).double()
+    torch.testing.assert_close(found, cases.in_order(batch.proposals.spans, wanted), **CLOSE)
 
 
 @pytest.mark.parametrize("options", [{}, {"shared": True, "depth": 2}], ids=str)
 @pytest.mark.parametrize("family", LIKE_BERT[1:])
-def test_spans_climb_through_the_blocks_of_a_family(build: cases.Builder, family: str, options: dict[str, Any]) -> None:
+def test_spans_pass_the_blocks_of_a_family(build: cases.Builder, family: str, options: dict[str, Any]) -> None:
     agrees_with_the_paper(build("dspert", family, **options))
 
 
@@ -80,23 +81,27 @@ def test_positions_that_spans_cannot_follow_are_refused(
 
 @torch.no_grad()
 @pytest.mark.parametrize("shapes", [False, True])
-@pytest.mark.parametrize("levels", range(LAYERS + 1))
-def test_levels_are_the_words_below_each_of_the_last_blocks(build: cases.Builder, levels: int, shapes: bool) -> None:
-    pipeline = build("dspert", depth=levels, encoder={"word_shapes": shapes})
-    batch = cases.batch_of(pipeline)
-    encoded = pipeline.model.encoder(batch, pipeline.model.levels)
-    assert len(encoded.levels) == pipeline.model.levels == levels
-    torch.testing.assert_close(encoded.words, pipeline.model.encoder(batch).words, **CLOSE)
+@pytest.mark.parametrize("depth", [*range(LAYERS + 1), "all"])
+def test_hidden_states_are_the_words_below_each_of_the_last_blocks(
+    build: cases.Builder, depth: int | str, shapes: bool
+) -> None:
+    pipeline = build("dspert", depth=depth, encoder={"word_shapes": shapes})
+    model: Any = pipeline.model
+    words, number = cases.batch_of(pipeline).words, LAYERS if depth == "all" else int(depth)
+    encoded = model.encoder(words, model.traits.hidden_states)
+    assert model.traits.hidden_states == depth
+    assert len(encoded.hidden_states) == number
+    torch.testing.assert_close(encoded.words, model.encoder(words).words, **CLOSE)
     for row, sentence in enumerate(cases.read(pipeline)):
-        below = sentence.levels[LAYERS - levels :]  # and the top itself
-        for found, wanted in zip((*encoded.levels, encoded.words), below, strict=True):
+        below = sentence.levels[LAYERS - number :]  # and the top itself
+        for found, wanted in zip((*encoded.hidden_states, encoded.words), below, strict=True):
             torch.testing.assert_close(found[row, : len(wanted)].double(), torch.stack(wanted), **CLOSE)
             assert (found[row, len(wanted) :] == 0).all()
 
 
-def blocks_of(pipeline: Pipeline) -> list[tuple[Any, Any]]:
+def blocks_of(pipeline: TorchPipeline) -> list[tuple[Any, Any]]:
     """Each block of spans with the block of the encoder that it stands beside."""
-    model = pipeline.model
+    model: Any = pipeline.model
     above = list(model.encoder.transformer.encoder.layer)[LAYERS - model.depth :]
     return list(zip(model.own, above, strict=True))
 
@@ -126,7 +131,7 @@ def test_after_a_step_of_training_copies_and_encoder_have_gone_their_own_ways(bu
     before = {name: value.detach().clone() for name, value in taught(pipeline.model).items()}
     batch = cases.batch_of(pipeline, training=True)
     optimizer = optimizer_for(pipeline.model, TrainSection(encoder_lr=1e-3, task_lr=1e-3))
-    pipeline.model.loss(pipeline.model(batch), batch).total.backward()
+    pipeline.model.training_loss(batch).total.backward()
     optimizer.step()
     assert different(before, taught(pipeline.model)) == before.keys()
     for own, above in blocks_of(pipeline):
@@ -144,12 +149,14 @@ def test_wide_spans_teach_the_blocks_they_pass_and_single_words_the_encoders(
 ) -> None:
     """The encoder's last block has a part in wide spans only where it is shared."""
     pipeline = build("dspert", shared=shared)
-    model, batch = pipeline.model, cases.batch_of(pipeline)
+    model: Any = pipeline.model
+    batch = cases.batch_of(pipeline)
     top = taught(model.encoder.transformer.encoder.layer[-1])
-    wide = batch.spans[:, 2] - batch.spans[:, 1] > 1
+    _, start, end = batch.proposals.spans.unbind(-1)
+    wide = end - start > 1
 
     def learns(parameters: dict[str, Any], spans: Tensor) -> set[bool]:
-        logits = model(batch).logits[spans].square().sum()
+        logits = model.rescore(model(batch).features, SpanRows(batch.proposals.spans[spans])).logits.square().sum()
         found = torch.autograd.grad(logits, list(parameters.values()), allow_unused=True)
         return {gradient is not None and bool(gradient.abs().max() > 1e-4) for gradient in found}
 
@@ -160,29 +167,37 @@ def test_wide_spans_teach_the_blocks_they_pass_and_single_words_the_encoders(
         assert learns(taught(model.own), ~wide) == {False}
 
 
-def gradients(pipeline: Pipeline) -> tuple[Tensor, dict[str, Tensor]]:
+def gradients(pipeline: TorchPipeline) -> tuple[Tensor, dict[str, Tensor]]:
     """Logits of the batch in double precision, and what a loss of them teaches each parameter."""
     torch.manual_seed(5)
-    pipeline.model.double().zero_grad()
-    logits = pipeline.model(cases.batch_of(pipeline)).logits
+    model: Any = pipeline.model.double()
+    model.zero_grad()
+    batch = cases.batch_of(pipeline)
+    logits = model.rescore(model(batch).features, SpanRows(batch.proposals.spans)).logits
     logits.square().mean().backward()
-    found = {name: p.grad.clone() for name, p in pipeline.model.named_parameters() if p.grad is not None}
+    found = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     return logits.detach(), found
 
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize(
-    ("at_once", "line", "kept"), [(7, 64, 10**6), (7, 3, 10), (1, 64, 0), (10**6, 64, 10), (10**6, 1, 10**6)]
+    ("block_size", "line", "recompute_above"),
+    [(7, 64, 10**6), (7, 3, 10), (1, 64, 0), (10**6, 64, 10), (10**6, 1, 10**6)],
 )
-def test_climbing_in_parts_changes_neither_scores_nor_gradients(
-    build: cases.Builder, monkeypatch: pytest.MonkeyPatch, at_once: int, line: int, kept: int, shared: bool
+def test_blocks_of_spans_change_neither_scores_nor_gradients(
+    build: cases.Builder,
+    monkeypatch: pytest.MonkeyPatch,
+    block_size: int,
+    line: int,
+    recompute_above: int,
+    shared: bool,
 ) -> None:
     pipeline = build("dspert", shared=shared)
     monkeypatch.setattr(deep, "LINE", 10**6)
     logits, whole = gradients(pipeline)
     monkeypatch.setattr(deep, "LINE", line)
-    monkeypatch.setattr(deep, "AT_ONCE", at_once)
-    monkeypatch.setattr(deep, "KEPT", kept)
+    monkeypatch.setattr(deep, "BLOCK_SIZE", block_size)
+    monkeypatch.setattr(deep, "RECOMPUTE_ABOVE", recompute_above)
     again, parts = gradients(pipeline)
     torch.testing.assert_close(again, logits, **EXACT)
     assert parts.keys() == whole.keys()
@@ -190,15 +205,15 @@ def test_climbing_in_parts_changes_neither_scores_nor_gradients(
         torch.testing.assert_close(gradient, whole[name], msg=name, **EXACT)
 
 
-def test_spans_that_climb_again_meet_the_same_dropout(build: cases.Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recomputed_spans_meet_the_same_dropout(build: cases.Builder, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = build("dspert")
     quiet, _ = gradients(pipeline)
     pipeline.model.train()
-    monkeypatch.setattr(deep, "AT_ONCE", 7)
+    monkeypatch.setattr(deep, "BLOCK_SIZE", 7)
     logits, kept = gradients(pipeline)
     assert (logits - quiet).abs().max() > 0.01
-    monkeypatch.setattr(deep, "KEPT", 10)
-    again, climbed = gradients(pipeline)
+    monkeypatch.setattr(deep, "RECOMPUTE_ABOVE", 10)
+    again, recomputed = gradients(pipeline)
     assert torch.equal(again, logits)
-    for name, gradient in climbed.items():
+    for name, gradient in recomputed.items():
         torch.testing.assert_close(gradient, kept[name], msg=name, **EXACT)

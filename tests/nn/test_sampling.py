@@ -1,102 +1,115 @@
-"""Which negatives are drawn, against loops over sentences; whatever is drawn speaks for all of them."""
+"""Which negatives are sampled, against loops over sentences; the weights of a sample add up to all of them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
-from spanwise.nn.batch import Batch
-from spanwise.nn.sampling import draw_promising, stands_for
+from spanwise.nn.sampling import all_candidates, sample_by_score, sampling_weights
 
 WIDEST = 3
+LABELS = 2
+Span = tuple[int, int]
 
 
 class Sentence(NamedTuple):
-    """Its gold spans, one of them perhaps with two labels, and the others."""
+    """Its scored words and the context before them; its gold spans, some perhaps twice, and the others."""
 
     length: int
-    gold: list[tuple[int, int]]
-    negative: list[tuple[int, int]]
+    context: int
+    gold: list[Span]
+    negative: list[Span]
+
+
+class Candidates(NamedTuple):
+    spans: Tensor  # [N, 3]
+    labels: Tensor  # [N, E]
+    scored: Tensor  # [B, T]
 
 
 @st.composite
 def sentences(draw: st.DrawFn) -> Sentence:
-    length = draw(st.integers(1, 9))
-    spans = [(start, end) for start in range(length) for end in range(start + 1, min(start + WIDEST, length) + 1)]
+    length, context = draw(st.integers(1, 9)), draw(st.integers(0, 2))
+    starts = range(context, context + length)
+    spans = [(start, end) for start in starts for end in range(start + 1, min(start + WIDEST, context + length) + 1)]
     gold = draw(st.lists(st.sampled_from(spans), max_size=4))
-    return Sentence(length, gold, [span for span in spans if span not in gold])
+    return Sentence(length, context, gold, [span for span in spans if span not in gold])
 
 
-def batch_of(rows: list[Sentence], keep: int | None = None) -> Batch:
-    """A training batch with all negatives, or the first `keep` of each sentence."""
+def candidates(rows: list[Sentence], keep: int | None = None) -> Candidates:
+    """Those of a training batch with all negatives, or with the first `keep` of each sentence."""
     spans = [(i, *span) for i, row in enumerate(rows) for span in (*row.gold, *row.negative[:keep])]
-    labels = [label for row in rows for label in (*[1] * len(row.gold), *[0] * len(row.negative[:keep]))]
-    lengths = torch.tensor([row.length for row in rows])
-    unused: Any = torch.empty(0)
-    return Batch(
-        pieces=torch.zeros(len(rows), 1),
-        piece_mask=unused,
-        first_piece=unused,
-        last_piece=unused,
-        word_mask=torch.arange(int(lengths.max())) < lengths.unsqueeze(1),
-        shapes=unused,
-        spans=torch.tensor(spans, dtype=torch.long).view(-1, 3),
-        span_labels=torch.tensor(labels, dtype=torch.long),
-        pairs=unused,
-        pair_labels=unused,
-        gold=unused,
-        gold_flat=unused,
-    )
+    gold = [own for row in rows for own in (*[1] * len(row.gold), *[0] * len(row.negative[:keep]))]
+    labels = torch.zeros(len(spans), LABELS, dtype=torch.bool)
+    labels[torch.arange(len(spans)), torch.arange(len(spans)) % LABELS] = torch.tensor(gold, dtype=torch.bool)
+    place = torch.arange(max(row.context + row.length for row in rows) + 1)
+    scored = [(place >= row.context) & (place < row.context + row.length) for row in rows]
+    return Candidates(torch.tensor(spans, dtype=torch.long).view(-1, 3), labels, torch.stack(scored))
 
 
 @given(st.lists(sentences(), min_size=1, max_size=4), st.integers(1, 12), st.integers(0, 99))
-def test_the_most_promising_half_is_drawn_and_as_many_of_the_rest(rows: list[Sentence], most: int, seed: int) -> None:
+def test_half_of_the_sample_is_the_highest_scored_and_half_is_random(
+    rows: list[Sentence], limit: int, seed: int
+) -> None:
     torch.manual_seed(seed)
-    batch = batch_of(rows)
-    promise = torch.randperm(len(batch.spans)).float() - 5  # no two alike
-    drawn = draw_promising(batch, promise, most)
-    assert drawn.rows.tolist() == sorted(set(drawn.rows.tolist()))
-    weight = dict(zip(drawn.rows.tolist(), drawn.weight.tolist(), strict=True))
+    spans, labels, _ = candidates(rows)
+    scores = torch.randperm(len(spans)).float() - 5  # no two alike
+    sampled = sample_by_score(spans, labels, scores, len(rows), limit)
+    assert sampled.candidates.tolist() == sorted(set(sampled.candidates.tolist()))
+    assert torch.equal(sampled.spans, spans[sampled.candidates])
+    weight = dict(zip(sampled.candidates.tolist(), sampled.weights.tolist(), strict=True))
     for number in range(len(rows)):
-        mine = (batch.spans[:, 0] == number).nonzero().squeeze(1).tolist()
-        gold = {at for at in mine if batch.span_labels[at]}
-        ranked = sorted(set(mine) - gold, key=lambda at: -promise[at])
-        hard, rest = ranked[: most // 2], ranked[most // 2 :]
-        lots = {at for at in rest if at in weight}
+        own = (spans[:, 0] == number).nonzero().squeeze(1).tolist()
+        gold = {at for at in own if labels[at].any()}
+        ranked = sorted(set(own) - gold, key=lambda at: -scores[at])
+        hard, rest = ranked[: limit // 2], ranked[limit // 2 :]
+        random = {at for at in rest if at in weight}
         assert gold | set(hard) <= set(weight)
-        assert len(lots) == min(len(rest), most - most // 2)
+        assert len(random) == min(len(rest), limit - limit // 2)
         assert all(weight[at] == 1 for at in gold | set(hard))
-        assert all(abs(weight[at] - len(rest) / len(lots)) < 1e-5 for at in lots)
+        assert all(abs(weight[at] - len(rest) / len(random)) < 1e-5 for at in random)
 
 
-def test_which_of_the_rest_are_drawn_is_chance() -> None:
-    batch = batch_of([Sentence(5, [], [(i, i + 1) for i in range(5)])])
+def single_words(number: int) -> Candidates:
+    return candidates([Sentence(number, 0, [], [(i, i + 1) for i in range(number)])])
+
+
+def test_every_negative_that_is_not_hard_is_sampled_equally_often() -> None:
+    spans, labels, _ = single_words(5)
     torch.manual_seed(1)
     times = torch.zeros(5)
     for _ in range(2000):
-        times[draw_promising(batch, torch.tensor([0.0, 9.0, 1.0, 2.0, 3.0]), 2).rows] += 1
+        times[sample_by_score(spans, labels, torch.tensor([0.0, 9.0, 1.0, 2.0, 3.0]), 1, 2).candidates] += 1
     assert times[1] == 2000
     assert all(400 < number < 600 for number in times[[0, 2, 3, 4]])
 
 
-def test_lots_are_as_fine_in_half_precision() -> None:
-    batch = batch_of([Sentence(200, [], [(i, i + 1) for i in range(200)])])
-    promise = torch.arange(200).float()
-    drawn = []
-    for scores in (promise, promise.bfloat16()):
+def test_scores_in_half_precision_give_the_same_sample() -> None:
+    spans, labels, _ = single_words(200)
+    scores = torch.arange(200).float()
+    samples = []
+    for given_scores in (scores, scores.bfloat16()):
         torch.manual_seed(1)
-        drawn.append(draw_promising(batch, scores, 100))
-    assert torch.equal(drawn[0].rows, drawn[1].rows)
-    assert drawn[1].weight.dtype == torch.float32
+        samples.append(sample_by_score(spans, labels, given_scores, 1, 100))
+    assert torch.equal(samples[0].candidates, samples[1].candidates)
+    assert samples[1].weights.dtype == torch.float32
 
 
 @given(st.lists(sentences(), min_size=1, max_size=4), st.integers(1, 9))
-def test_candidates_speak_for_every_span_of_their_sentence(rows: list[Sentence], keep: int) -> None:
-    batch = batch_of(rows, keep)
-    weight = stands_for(batch, WIDEST)
+def test_weights_of_a_sentence_add_up_to_the_number_of_its_spans(rows: list[Sentence], keep: int) -> None:
+    spans, labels, scored = candidates(rows, keep)
+    weight = sampling_weights(spans, labels, scored, WIDEST)
     for number, row in enumerate(rows):
-        mine = weight[batch.spans[:, 0] == number].sum().item()
-        assert abs(mine - len(set(row.gold)) - len(row.negative)) < 1e-4
+        own = weight[spans[:, 0] == number].sum().item()
+        assert abs(own - len(set(row.gold)) - len(row.negative)) < 1e-4
+
+
+def test_all_candidates_count_once() -> None:
+    spans = torch.tensor([[0, 0, 1], [1, 2, 4]])
+    sampled = all_candidates(spans)
+    assert torch.equal(sampled.spans, spans)
+    assert (sampled.candidates.tolist(), sampled.weights.tolist()) == ([0, 1], [1.0, 1.0])

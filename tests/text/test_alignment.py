@@ -7,8 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.document import Document, Entity, Offsets
-from spanwise.text.alignment import align, segmented, word_spans
+from spanwise.document import Document, Entity, Offsets, Relation
+from spanwise.text.alignment import aligned, segmented, word_spans
 from spanwise.text.words import segment
 
 
@@ -25,7 +25,8 @@ def documents(draw: st.DrawFn) -> Document:
 def test_a_span_covers_exactly_its_entity_and_only_what_cuts_a_word_is_misaligned(document: Document) -> None:
     words = segmented(document).words
     starts, ends = {word.start for word in words}, {word.end for word in words}
-    alignment = align(document)
+    alignment = aligned(document)
+    assert alignment.document == segmented(document)
     assert len(alignment.spans) == len(document.entities)
     for entity, span in zip(document.entities, alignment.spans, strict=True):
         if span is None:
@@ -36,6 +37,23 @@ def test_a_span_covers_exactly_its_entity_and_only_what_cuts_a_word_is_misaligne
             assert (words[first].start, words[last - 1].end) == (entity.start, entity.end)
     missing = [e for e, span in zip(document.entities, alignment.spans, strict=True) if span is None]
     assert list(alignment.misaligned) == missing
+
+
+@given(documents(), st.data())
+def test_some_entities_of_an_aligned_document_are_those_of_the_document_aligned(
+    document: Document, data: st.DataObject
+) -> None:
+    numbers = range(len(document.entities))
+    links = (
+        data.draw(st.lists(st.tuples(st.sampled_from(numbers), st.sampled_from(numbers)), max_size=4))
+        if numbers
+        else []
+    )
+    document = document.with_annotations(document.entities, [Relation(head, tail, "r") for head, tail in links])
+    kept = [index for index in numbers if data.draw(st.booleans())]
+    assert aligned(document).keeping(kept) == aligned(document.keeping(kept))
+    assert aligned(document).of_labels(["X"]) == aligned(document)
+    assert aligned(document).of_labels([]) == aligned(document.keeping([]))
 
 
 @given(documents(), st.data())
@@ -52,8 +70,8 @@ def test_every_stretch_of_words_is_found_again(document: Document, data: st.Data
 def test_a_border_inside_a_word_or_a_gap_is_misaligned() -> None:
     inside, gap, good = Entity(0, 3, "A"), Entity(5, 9, "B"), Entity(6, 9, "C")
     document = Document("Hello  you", entities=(inside, gap, good), words=(Offsets(0, 5), Offsets(6, 9)))
-    assert align(document).spans == (None, None, (1, 2))
-    assert align(document).misaligned == (inside, gap)
+    assert aligned(document).spans == (None, None, (1, 2))
+    assert aligned(document).misaligned == (inside, gap)
 
 
 def test_given_words_are_kept_and_missing_words_are_made() -> None:

@@ -15,19 +15,19 @@ from spanwise.training.run import RunSummary, train
 
 
 class Memory(Silent):
-    """Remembers what it was told; `at_step` and `at_epoch` may look at the run, or end it."""
+    """Remembers what it heard; `at_step` and `at_epoch` may look at the run, or end it."""
 
     def __init__(
         self,
         at_step: Callable[[StepReport], None] = lambda report: None,
         at_epoch: Callable[[EpochReport], None] = lambda report: None,
     ) -> None:
-        self.told: list[str] = []
+        self.notices: list[str] = []
         self.steps: list[StepReport] = []
         self.at_step, self.at_epoch = at_step, at_epoch
 
     def tell(self, sentence: str) -> None:
-        self.told.append(sentence)
+        self.notices.append(sentence)
 
     def step(self, report: StepReport) -> None:
         self.steps.append(report)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from spanwise.pipeline import Pipeline
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import TrainSection
 from spanwise.training.optimization import optimizer_for, set_learning_rate
 
@@ -15,7 +15,7 @@ OPTIONS = TrainSection(encoder_lr=1e-4, task_lr=1e-3, weight_decay=0.05)
 EMBEDDINGS = "encoder.transformer.embeddings.word_embeddings.weight"
 
 
-def groups_of(pipeline: Pipeline) -> dict[str, tuple[float, float]]:
+def groups_of(pipeline: TorchPipeline) -> dict[str, tuple[float, float]]:
     """Learning rate and decay of every parameter that learns, by name; a parameter in two groups would be an error."""
     names = {id(parameter): name for name, parameter in pipeline.model.named_parameters()}
     found: dict[str, tuple[float, float]] = {}
@@ -27,22 +27,22 @@ def groups_of(pipeline: Pipeline) -> dict[str, tuple[float, float]]:
 
 
 @pytest.fixture(scope="module")
-def bundled(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
+def bundled(make_pipeline: Callable[..., TorchPipeline]) -> TorchPipeline:
     return make_pipeline("span-ner", bundle={"name": "seq-ner", "tagging": "crf"})
 
 
-def test_every_parameter_learns_once(bundled: Pipeline) -> None:
+def test_every_parameter_learns_once(bundled: TorchPipeline) -> None:
     assert set(groups_of(bundled)) == {name for name, _ in bundled.model.named_parameters()}
 
 
-def test_the_transformer_learns_at_its_own_rate_and_all_else_at_the_task_rate(bundled: Pipeline) -> None:
+def test_the_transformer_learns_at_its_own_rate_and_all_else_at_the_task_rate(bundled: TorchPipeline) -> None:
     rates = {name: rate for name, (rate, _) in groups_of(bundled).items()}
     assert {rate for name, rate in rates.items() if ".transformer." in name} == {1e-4}
     assert {rate for name, rate in rates.items() if ".transformer." not in name} == {1e-3}
     assert rates["encoder.shapes.weight"] == 1e-3
 
 
-def test_biases_and_norms_do_not_decay_and_all_else_does(bundled: Pipeline) -> None:
+def test_biases_and_norms_do_not_decay_and_all_else_does(bundled: TorchPipeline) -> None:
     decays = {name: decay for name, (_, decay) in groups_of(bundled).items()}
     still = {name for name in decays if name.endswith(".bias") or "LayerNorm" in name}
     assert any("LayerNorm.weight" in name for name in still)
@@ -50,7 +50,7 @@ def test_biases_and_norms_do_not_decay_and_all_else_does(bundled: Pipeline) -> N
     assert {decays[name] for name in set(decays) - still} == {0.05}
 
 
-def test_frozen_embeddings_are_in_no_group(make_pipeline: Callable[..., Pipeline]) -> None:
+def test_frozen_embeddings_are_in_no_group(make_pipeline: Callable[..., TorchPipeline]) -> None:
     free, frozen = make_pipeline("seq-ner"), make_pipeline("seq-ner", encoder={"freeze_embeddings": True})
     assert set(groups_of(free)) - set(groups_of(frozen)) == {EMBEDDINGS}
 
@@ -73,7 +73,7 @@ def test_the_rate_rises_to_its_peak_and_falls_to_nought(warmup: float, rates: li
     assert found == pytest.approx([*rates, 0.0], abs=1e-4)
 
 
-def test_groups_keep_their_ratio_over_time(bundled: Pipeline) -> None:
+def test_groups_keep_their_ratio_over_time(bundled: TorchPipeline) -> None:
     optimizer = optimizer_for(bundled.model, OPTIONS)
     set_learning_rate(optimizer, 7, 10, 0.1)
     assert {round(group["lr"] / group["peak_lr"], 9) for group in optimizer.param_groups} == {round(3 / 9, 9)}

@@ -18,7 +18,7 @@ def test_the_best_epoch_is_chosen_by_entities_or_by_the_mean_with_relations() ->
     assert DevScore(ENTITIES, RELATIONS).f1 == pytest.approx((0.75 + 1 / 3) / 2)
 
 
-def test_both_scores_are_told() -> None:
+def test_both_scores_are_printed() -> None:
     assert str(DevScore(ENTITIES)) == "dev F1 75.00"
     assert str(DevScore(ENTITIES, RELATIONS)) == "dev F1 75.00, relations 33.33"
 
@@ -31,7 +31,7 @@ def test_a_line_of_metrics_holds_relations_beside_entities(relations: Score | No
     assert line["dev"] == (wanted if relations is None else {**wanted, "relations": beside})
 
 
-def test_relations_that_were_all_missed_are_told_all_the_same() -> None:
+def test_relations_that_were_all_missed_are_reported_all_the_same() -> None:
     none = Score.from_counts(gold=4, predicted=0, correct=0)
     assert DevScore(ENTITIES, none).f1 == 0.375
     assert EpochReport(1, {}, DevScore(ENTITIES, none), True, 1.0).to_dict()["dev"]["relations"]["f1"] == 0

@@ -100,7 +100,7 @@ def test_a_run_that_was_stopped_ends_like_one_that_was_left_alone(
     checkpointed = max(stop_after // 8 * 8, stop_after // 16 * 16)  # batches
     assert len(second.steps) == 48 - checkpointed
     if checkpointed:
-        assert second.told == [f"going on from step {checkpointed // 2} in epoch {checkpointed // 16 + 1}."]
+        assert second.notices == [f"going on from step {checkpointed // 2} in epoch {checkpointed // 16 + 1}."]
 
 
 def test_a_run_stopped_between_epochs_writes_no_line_twice(

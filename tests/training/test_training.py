@@ -1,4 +1,4 @@
-"""A training run: what it repeats, what it counts, what it keeps and what it tells."""
+"""A training run: what it repeats, what it counts, what it keeps and what it reports."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from spanwise import formats, runtime
 from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity, Relation
 from spanwise.errors import CorpusError, RecipeError
-from spanwise.inference.evaluation import evaluate_model
+from spanwise.evaluation import evaluate
 from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Score
 from spanwise.recipe import Recipe
-from spanwise.schema import Schema
+from spanwise.schema import RelationType, Schema
 from spanwise.training.preparation import prepare
 from spanwise.training.reporting import DevScore, Silent
 from spanwise.training.run import train
@@ -101,8 +101,8 @@ def test_an_accumulated_gradient_is_the_mean_over_its_batches(
     model: Any = trainer.pipeline.model.train()
     for index, batch in enumerate(trainer._batches(0)):
         rng = runtime.seed_step(3, 0, index, 0)
-        tensors = trainer.pipeline.collate([trainer.examples[i] for i in batch], rng=rng)
-        (model.loss(model(tensors), tensors).total / 2).backward()
+        tensors = trainer._tensors([trainer.examples[i] for i in batch], rng)
+        (model.training_loss(tensors).total / 2).backward()
     wanted = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad()
 
@@ -138,7 +138,7 @@ def test_training_stops_early_and_keeps_the_best_model(
     train_easy: TrainEasy, metrics: Metrics, memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = iter([0.5, 0.7, 0.6, 0.7, 0.9])
-    monkeypatch.setattr(Trainer, "_score_dev", lambda self: DevScore(replace(PERFECT, f1=next(scores))))
+    monkeypatch.setattr(Trainer, "_score_dev", lambda self, dev: DevScore(replace(PERFECT, f1=next(scores))))
     folder, states = tmp_path / "run", []
     listener = memory(at_epoch=lambda _: states.append(checkpointed(folder)))
     summary = train_easy(folder, "train.epochs=9", "train.patience=2", listener=listener)
@@ -151,7 +151,7 @@ def test_training_stops_early_and_keeps_the_best_model(
     ]
     kept = load_file(folder / "model.safetensors")
     assert [same_tensors(kept, state) for state in states] == [False, True, False, False]
-    assert listener.told == ["stopped early: no better dev F1 since epoch 2."]
+    assert listener.notices == ["stopped early: no better dev F1 since epoch 2."]
 
 
 def test_without_dev_data_the_last_model_is_kept(
@@ -197,8 +197,8 @@ def test_the_splits_to_train_on_are_joined_and_scored_on_no_more(
         for split, ids in {"train": "a b", "dev": "c", "test": "d"}.items()
     }
     corpus = Corpus("own", splits, Schema.from_documents(splits["train"]))
-    joined = prepare(make_recipe("seq-ner", data={"corpus": "demo", "train_on": train_on.split()}), corpus).corpus
-    assert [document.id for document in joined.splits["train"]] == learnt.split()
+    joined = prepare(make_recipe("seq-ner", data={"corpus": "demo", "train_on": train_on.split()}), corpus).data
+    assert [row.document.id for row in joined.train] == learnt.split()
     assert sorted(set(joined.splits) - {"train"}) == left.split()
 
 
@@ -219,7 +219,7 @@ def test_the_folder_holds_the_best_model_by_dev_f1(trained: Path, easy_files: Pa
     assert summary["dev_f1"] == max(line["dev"]["f1"] for line in lines) >= 0.9
     assert lines[summary["best_epoch"] - 1]["dev"]["f1"] == summary["dev_f1"]
     gold = list(formats.read(easy_files / "dev.jsonl"))
-    assert evaluate_model(Extractor.from_pretrained(trained), gold).entities.micro.f1 == summary["dev_f1"]
+    assert evaluate(Extractor.from_pretrained(trained), gold).entities.micro.f1 == summary["dev_f1"]
 
 
 def test_metrics_hold_the_mean_of_every_loss_term_of_every_epoch(
@@ -241,7 +241,7 @@ def test_a_run_folder_says_what_made_it_and_holds_nothing_else(trained: Path, ea
     assert (environment["torch"], environment["threads"], environment["processes"]) == (torch.__version__, 1, 1)
 
 
-def test_the_card_tells_scores_labels_and_use(trained: Path, tiny_encoder: Path) -> None:
+def test_the_card_gives_scores_labels_and_use(trained: Path, tiny_encoder: Path) -> None:
     card = (trained / "README.md").read_text()
     f1 = json.loads((trained / "run.json").read_text())["dev_f1"]
     for words in (f"{100 * f1:.2f}", "seq-ner", "64 documents", "`Person`", "`Place`", "Extractor.from_pretrained"):
@@ -250,7 +250,7 @@ def test_the_card_tells_scores_labels_and_use(trained: Path, tiny_encoder: Path)
     assert str(tiny_encoder.parent) not in card
 
 
-def test_a_model_tells_nothing_of_the_machine_it_was_trained_on(trained: Path, tiny_encoder: Path) -> None:
+def test_a_model_says_nothing_of_the_machine_it_was_trained_on(trained: Path, tiny_encoder: Path) -> None:
     for name in MODEL_FILES:
         assert str(tiny_encoder.parent).encode() not in (trained / name).read_bytes()
 
@@ -266,7 +266,7 @@ def test_curves_go_to_tensorboard_when_asked_for(train_easy: TrainEasy, tmp_path
     assert [event.step for event in curves.Scalars("dev/f1")] == [1, 2]
 
 
-def test_tensorboard_that_is_not_installed_is_told(
+def test_tensorboard_that_is_not_installed_is_reported(
     train_easy: TrainEasy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
@@ -280,57 +280,59 @@ def lossy_corpus(document: Document) -> Corpus:
     return Corpus("lossy", {"train": documents}, Schema.from_documents(documents))
 
 
-def told_of(recipe: Recipe, corpus: Corpus, folder: Path, memory: Any) -> list[str]:
+def notices_of(recipe: Recipe, corpus: Corpus, folder: Path, memory: Any) -> list[str]:
     listener = memory()
     train(recipe, folder, listener, corpus)
-    told: list[str] = listener.told
-    return told
+    notices: list[str] = listener.notices
+    return notices
 
 
-def test_gold_across_words_is_told(make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path) -> None:
+def test_gold_across_words_is_reported(make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path) -> None:
     corpus = lossy_corpus(Document("Unbreakable glass", entities=(Entity(0, 2, "Person"),), id="odd"))
-    told = told_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
-    assert len(told) == 1
-    assert told[0].startswith("1 training entities do not fall on word borders")
-    assert "'Un' in document 'odd'" in told[0]
+    notices = notices_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
+    assert len(notices) == 1
+    assert notices[0].startswith("1 training entities do not fall on word borders")
+    assert "'Un' in document 'odd'" in notices[0]
 
 
-def test_gold_that_fits_into_no_window_is_told(make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path) -> None:
+def test_gold_that_fits_into_no_window_is_reported(
+    make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path
+) -> None:
     text = " ".join(["the"] * 200)
     corpus = lossy_corpus(Document(text, entities=(Entity(0, len(text), "Person"),), id="long"))
-    told = told_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
-    assert any(sentence.startswith("1 training entities fit into no window") for sentence in told)
+    notices = notices_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
+    assert any(sentence.startswith("1 training entities fit into no window") for sentence in notices)
 
 
-def test_relations_that_cannot_be_learnt_are_told_where_the_model_learns_relations(
+def test_relations_that_cannot_be_learnt_are_reported_where_the_model_learns_relations(
     make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path
 ) -> None:
     entities = (Entity(0, 2, "Person"), Entity(12, 17, "Person"))
     corpus = lossy_corpus(Document("Unbreakable glass", entities=entities, relations=(Relation(0, 1, "of"),), id="odd"))
     sentence = "1 training relations join entities that cannot be learnt, share no window or lie on one span"
     for model in ("spert", "span-ner"):
-        told = told_of(make_recipe(model, train={"epochs": 1}), corpus, tmp_path / model, memory)
-        assert any(line.startswith(sentence) for line in told) == (model == "spert")
-        assert not [line for line in told if line.startswith(sentence) and "'of' in document 'odd'" not in line]
+        notices = notices_of(make_recipe(model, train={"epochs": 1}), corpus, tmp_path / model, memory)
+        assert any(line.startswith(sentence) for line in notices) == (model == "spert")
+        assert not [line for line in notices if line.startswith(sentence) and "'of' in document 'odd'" not in line]
 
 
-def test_words_in_three_entities_are_told_where_tags_hold_two(
+def test_words_in_three_entities_are_reported_where_tags_hold_two(
     make_recipe: Callable[..., Recipe], nested_corpus: Corpus
 ) -> None:
     document = Document.from_words(["The", "Bank", "of", "Kell"], [(0, 4, "Person"), (1, 4, "Place"), (3, 4, "Place")])
     corpus = replace(nested_corpus, splits={"train": (document, *nested_corpus.splits["train"])})
-    told = {model: prepare(make_recipe(model, nested=True), corpus).told for model in ("stsn", "spert")}
+    notices = {model: prepare(make_recipe(model, nested=True), corpus).notices for model in ("stsn", "spert")}
     crowded = "1 words lie in three or more entities; the tagger sees the two that come first."
-    assert crowded in told["stsn"]
-    assert crowded not in told["spert"]
+    assert crowded in notices["stsn"]
+    assert crowded not in notices["spert"]
 
 
-def test_gold_wider_than_the_model_can_see_is_told(
+def test_gold_wider_than_the_model_can_see_is_reported(
     make_recipe: Callable[..., Recipe], flat_corpus: Corpus, memory: Any, tmp_path: Path
 ) -> None:
     recipe = make_recipe("span-ner", max_width=2, train={"epochs": 1})
-    told = told_of(recipe, flat_corpus, tmp_path / "run", memory)
-    assert told == ["2 training entities (13.3%) are wider than span-ner's max_width of 2 words."]
+    notices = notices_of(recipe, flat_corpus, tmp_path / "run", memory)
+    assert notices == ["2 training entities (13.3%) are wider than the model's max_width of 2 words."]
 
 
 def test_nested_gold_is_refused_by_a_flat_model_unless_the_recipe_says_what_to_keep(
@@ -342,8 +344,10 @@ def test_nested_gold_is_refused_by_a_flat_model_unless_the_recipe_says_what_to_k
         train(make_recipe("span-ner"), tmp_path / "run", corpus=nested_corpus)
     assert not (tmp_path / "run").exists()
     data = {"corpus": "demo", "overlaps": "outermost"}
-    told = told_of(make_recipe("seq-ner", data=data, train={"epochs": 1}), nested_corpus, tmp_path / "run", memory)
-    assert told == ["5 training entities lie inside another and are left out (data.overlaps: outermost)."]
+    notices = notices_of(
+        make_recipe("seq-ner", data=data, train={"epochs": 1}), nested_corpus, tmp_path / "run", memory
+    )
+    assert notices == ["5 training entities lie inside another and are left out (data.overlaps: outermost)."]
 
 
 def test_where_bf16_does_not_run_training_goes_on_in_fp32_and_says_so(
@@ -353,7 +357,7 @@ def test_where_bf16_does_not_run_training_goes_on_in_fp32_and_says_so(
     listener = memory()
     train_easy(tmp_path / "half", "train.epochs=1", "train.precision=bf16", listener=listener)
     train_easy(tmp_path / "full", "train.epochs=1")
-    assert listener.told == ["bf16 does not run on this machine; training in fp32."]
+    assert listener.notices == ["bf16 does not run on this machine; training in fp32."]
     assert weights(tmp_path / "half") == weights(tmp_path / "full")
 
 
@@ -369,21 +373,22 @@ def test_precisions_can_follow_each_other_in_one_process(
     assert losses[1] == pytest.approx(losses[0], rel=0.05)
 
 
-@pytest.mark.parametrize("model", ["span", "spert", "stsn"])
-def test_joint_models_learn_in_half_precision(
+@pytest.mark.parametrize("model", ["biaffine", "dspert", "lear", "qa", "span", "spert", "stsn", "traditional"])
+def test_models_learn_in_half_precision(
     make_recipe: Callable[..., Recipe], flat_corpus: Corpus, metrics: Metrics, tmp_path: Path, model: str
 ) -> None:
     if not runtime.bf16_works():
         pytest.skip("bf16 does not run on this machine")
     first, *others = flat_corpus.splits["train"]
     documents = (first.with_annotations(first.entities, [Relation(0, 2, "lives in")]), *others)
-    corpus = Corpus("linked", {"train": documents}, Schema.from_documents(documents))
+    schema = replace(flat_corpus.schema, relations=(RelationType("lives in"),))
+    corpus = Corpus("linked", {"train": documents}, schema)
     terms: list[dict[str, Any]] = []
     for precision in ("fp32", "bf16"):
         recipe = make_recipe(model, train={"epochs": 1, "precision": precision})
         train(recipe, tmp_path / precision, corpus=corpus)
         terms.append({k: v for k, v in metrics(tmp_path / precision)[0].items() if isinstance(v, float)})
-    assert set(terms[0]) >= {"loss", "spans", "pairs"}
+    assert len(terms[0]) > 1
     assert terms[1] == pytest.approx(terms[0], rel=0.05)
 
 
@@ -398,11 +403,11 @@ def test_data_without_entities_is_refused(make_recipe: Callable[..., Recipe], tm
         train(make_recipe("seq-ner"), tmp_path / "run", corpus=empty)
 
 
-def test_a_model_of_relations_on_data_without_any_is_told(
+def test_a_model_of_relations_on_data_without_any_is_reported(
     make_recipe: Callable[..., Recipe], flat_corpus: Corpus
 ) -> None:
     recipe = make_recipe("spert")
-    assert "the data marks no relations; spert will learn entities alone." in prepare(recipe, flat_corpus).told
+    assert "the data marks no relations; the model will learn entities alone." in prepare(recipe, flat_corpus).notices
 
 
 def test_relations_of_entities_that_are_too_wide_are_counted(make_recipe: Callable[..., Recipe]) -> None:
@@ -411,5 +416,5 @@ def test_relations_of_entities_that_are_too_wide_are_counted(make_recipe: Callab
     document = Document(text, entities=entities, relations=(Relation(0, 1, "knows"), Relation(1, 0, "knows")))
     corpus = Corpus("own", {"train": (document,)}, Schema.from_documents([document]))
     recipe = make_recipe("spert", max_width=2)
-    told = prepare(recipe, corpus).told
-    assert "2 training relations join an entity wider than 2 words and cannot be learnt." in told
+    notices = prepare(recipe, corpus).notices
+    assert "2 training relations join an entity wider than 2 words and cannot be learnt." in notices

@@ -17,16 +17,12 @@ Result = dict[str, Any]
 
 
 def written_out(recipe: Recipe) -> dict[str, Any]:
-    """The recipe with every option, those of its models as well."""
-    sections = recipe.model_dump(mode="json")
-    for name, section in (("model", recipe.model), ("bundle", recipe.bundle)):
-        if section is not None:
-            sections[name] |= section.config().model_dump(mode="json")
-    return sections
+    """The recipe with every option, those of its models included."""
+    return recipe.model_dump(mode="json")
 
 
 def key(recipe: Recipe) -> str:
-    """Equal for equal work: the name of a run's folder and the mark of its result."""
+    """Equal for equal work: the name of a run's folder, by which its result is found again."""
     return sha256(json.dumps(written_out(recipe), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -42,9 +38,9 @@ def read_results(folder: Path) -> list[Result]:
 
 
 def recorded(folder: Path) -> dict[str, Result]:
-    """The results by today's key of their recipes, so that they outlive a new option; the last line of a key holds.
+    """The results by today's key of their recipes, which new options and renamed keys do not change.
 
-    A recipe that cannot be read any more belongs to no run.
+    Of several lines with one key the last counts. A recipe that can no longer be read belongs to no run.
     """
     found = {}
     for result in read_results(folder):

@@ -15,7 +15,7 @@ from pathlib import Path
 from spanwise.benchmark.results import Result, append_result, key, recorded, written_out
 from spanwise.benchmark.scoring import on_test
 from spanwise.benchmark.suite import Suite
-from spanwise.catalogue import CORPORA
+from spanwise.corpora import CORPORA
 from spanwise.errors import CorpusError, RecipeError
 from spanwise.recipe import Recipe
 
@@ -76,6 +76,7 @@ def _cuts(corpus: str, folds: int | None) -> list[str]:
 def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     """Train and score one run; gives the line for `results.jsonl`."""
     from spanwise import corpora, runtime
+    from spanwise.corpora.selection import select
     from spanwise.inference.extractor import Extractor
     from spanwise.training.reporting import Told
     from spanwise.training.run import ENVIRONMENT, SUMMARY, train
@@ -89,7 +90,7 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
     extractor = Extractor.from_pretrained(place)
-    test = on_test(extractor, corpus, run.recipe.data)
+    test = on_test(extractor, select(run.recipe.data, seed=run.seed, corpus=corpus))
     if not keep:
         shutil.rmtree(place)
     return {

@@ -9,38 +9,33 @@ from typing import TYPE_CHECKING, Any
 from spanwise.document import Document
 from spanwise.metrics import document_counts, evaluate, score_entities
 from spanwise.schema import Schema
+from spanwise.text.alignment import AlignedDocument, aligned
 
 if TYPE_CHECKING:
-    from spanwise.corpora import Corpus
+    from spanwise.corpora.selection import Selection
     from spanwise.inference.extractor import Extractor
-    from spanwise.recipe import DataSection
 
 
-def on_test(extractor: Extractor, corpus: Corpus, data: DataSection) -> dict[str, Any]:
+def on_test(extractor: Extractor, data: Selection) -> dict[str, Any]:
     """Scores of the labels that were trained, and of those left out (`new_labels`) where the model takes new ones."""
-    from spanwise.inference.evaluation import predictions, scorable
-    from spanwise.training.preparation import described
+    from spanwise.evaluation.scoring import predictions, scorable
 
-    corpus = described(corpus, data)
-    gold: Sequence[Document] = corpus.split("test")
-    if data.heads:
-        gold = [document.narrowed_to_heads() for document in gold]
-    new = data.leave_out
-    known = [document.of_labels(extractor.schema.entity_names) for document in gold] if new else gold
-    known = scorable(extractor, known)
-    found = scores(known, predictions(extractor, known), extractor.schema)
-    if new and extractor.pipeline.blueprint.model.config().takes_new_labels():
-        asked = extractor.asking({kind.name: kind.description for kind in corpus.schema.entities if kind.name in new})
-        hidden = [document.of_labels(new) for document in scorable(asked, gold)]
+    known = scorable(extractor, data.split("test"))
+    found = scores(known, predictions(extractor, [row.document for row in known]), extractor.schema)
+    new, rows = data.left_out("test")
+    if new.entities and extractor.pipeline.reader.traits.open_labels:
+        asked = extractor.asking({kind.name: kind.description for kind in new.entities})
+        hidden = [row.document for row in scorable(asked, rows)]
         found["new_labels"] = asdict(score_entities(hidden, predictions(asked, hidden)).micro)
     return found
 
 
-def scores(gold: Sequence[Document], predicted: Sequence[Document], schema: Schema) -> dict[str, Any]:
+def scores(gold: Sequence[Document | AlignedDocument], predicted: Sequence[Document], schema: Schema) -> dict[str, Any]:
     """The part of a result that tables and comparisons are made from."""
-    found = evaluate(gold, predicted, schema)
+    rows = [aligned(row) for row in gold]
+    found = evaluate(rows, predicted, schema)
     relations = found.relations.to_dict() if found.relations else None
-    counts = asdict(document_counts(gold, predicted, schema))
+    counts = asdict(document_counts([row.document for row in rows], predicted, schema))
     return {
         "test": asdict(found.entities.micro),
         "test_macro_f1": found.entities.macro.f1,

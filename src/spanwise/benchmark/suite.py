@@ -27,7 +27,7 @@ class Variant(BaseModel):
 
 
 class Suite(BaseModel):
-    """What a benchmark runs and shows. `paper` holds figures by corpus, variant and column, as far as there are any."""
+    """What a benchmark runs and shows. `paper` holds the published figures by corpus, variant and column."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,14 +45,14 @@ class Suite(BaseModel):
         named = [self.best_by, *(name for of in self.paper.values() for row in of.values() for name in row)]
         for known, names in ((self.columns, named), (self.variants, [name for pair in self.compare for name in pair])):
             if unknown := [name for name in names if name not in known]:
-                raise ValueError(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
+                raise ValueError(f"unknown name {unknown[0]!r}; choose from {', '.join(known)}")
         return self
 
     @classmethod
     def load(cls, name: str) -> Suite:
         path = SUITES / f"{name}.yaml"
         if not path.is_file() or path.parent != SUITES:
-            raise RecipeError(f"there is no suite {name!r}; there are {', '.join(names())}.")
+            raise RecipeError(f"unknown suite {name!r}; choose from {', '.join(names())}.")
         suite = cls.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
         return suite.model_copy(update={"corpora": cls.load(suite.settings).corpora}) if suite.settings else suite
 

@@ -21,8 +21,7 @@ def corpora(
 
     Example: [bold]spanwise corpora --json[/]
     """
-    from spanwise.catalogue import CORPORA
-    from spanwise.corpora import is_present
+    from spanwise.corpora import CORPORA, is_present
 
     rows = [
         {

@@ -17,7 +17,9 @@ from spanwise.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from spanwise.formats import Report
     from spanwise.metrics import Evaluation, Score, Scores
+    from spanwise.text.alignment import AlignedDocument
 
 
 class Breakdown(StrEnum):
@@ -37,16 +39,19 @@ def evaluate(
     split: Annotated[str, typer.Option(help="The split of the corpus or recipe.")] = "test",
     format: Annotated[str | None, typer.Option(help="The files' format; default: detected.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least probability; default: the model's.")
+        float | None, typer.Option(min=0, max=1, help="Lowest probability; default: the model's.")
     ] = None,
     relation_threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least probability of a relation; default: the model's.")
+        float | None, typer.Option(min=0, max=1, help="Lowest probability of a relation; default: the model's.")
     ] = None,
     by: Annotated[
         list[Breakdown] | None, typer.Option(help="Also the scores of entities by this; may be given twice.")
     ] = None,
     heads: Annotated[bool, typer.Option("--heads", help="Score entities by their head regions, where marked.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
+    reads: Annotated[
+        str | None, typer.Option(help="The member of a bundle that reads out, by the name of its model.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
@@ -54,35 +59,22 @@ def evaluate(
     """Strict precision, recall and F1 of a model, of entities and relations: micro, macro and per label.
 
     Example: spanwise evaluate runs/mine --corpus wnut17 --split test
+    Example: spanwise evaluate runs/bundle --reads seq-ner
     """
     if files and corpus is not None:
         raise InputError("give either labelled files or --corpus NAME.")
-    from spanwise import corpora, formats, runtime
-    from spanwise.inference.evaluation import evaluate_model, out_of_reach
+    from spanwise import runtime
+    from spanwise.evaluation import evaluate as score
+    from spanwise.evaluation import unreachable
     from spanwise.inference.extractor import Extractor
-    from spanwise.recipe import Recipe
-    from spanwise.training.preparation import load_corpus
-    from spanwise.training.run import RECIPE
 
-    report = formats.Report()
-    if files:
-        read = (formats.read(file, format, skip_bad=skip_bad, report=report) for file in files)
-        gold = list(chain.from_iterable(read))
-    elif corpus is not None:
-        gold = list(corpora.load(corpus).split(split))
-    else:
-        recipe = Recipe.load(Path(model) / RECIPE)
-        loaded, heads = load_corpus(recipe, report), heads or recipe.data.heads
-        kept = loaded.schema.without(recipe.data.leave_out).entity_names
-        gold = [document.of_labels(kept) if recipe.data.leave_out else document for document in loaded.split(split)]
-        if split in recipe.data.train_on:
-            err.print(f"note: the model was trained on {split}; these scores say nothing about other text.")
+    gold, report = _gold(Path(model), files or [], corpus, split, format, skip_bad)
     runtime.set_threads(threads)
     with err.status(f"{len(gold):,} documents"):
-        extractor = Extractor.from_pretrained(model, device=device)
-        result = evaluate_model(extractor, gold, threshold, relation_threshold, heads=heads)
+        extractor = Extractor.from_pretrained(model, device=device, reads=reads)
+        result = score(extractor, gold, threshold, relation_threshold, heads=heads)
     print_report(report)
-    for sentence in out_of_reach(extractor, gold):
+    for sentence in unreachable(extractor, gold):
         err.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(result.to_dict())
@@ -90,6 +82,31 @@ def evaluate(
         print_scores(result)
         for breakdown in by or ():
             print_groups(breakdown, result)
+
+
+def _gold(
+    model: Path, files: list[Path], corpus: str | None, split: str, format: str | None, skip_bad: bool
+) -> tuple[list[AlignedDocument], Report]:
+    """The labelled documents, each aligned once, and what was found while reading them."""
+    from spanwise import corpora
+    from spanwise.corpora.selection import select
+    from spanwise.formats import Report, read
+    from spanwise.recipe import RECIPE, Recipe
+    from spanwise.text.alignment import aligned
+
+    report = Report()
+    if files:
+        documents = (read(file, format, skip_bad=skip_bad, report=report) for file in files)
+        return list(map(aligned, chain.from_iterable(documents))), report
+    if corpus is not None:
+        return list(map(aligned, corpora.load(corpus).split(split))), report
+    if not (model / RECIPE).is_file():
+        raise InputError(f"{model} has no {RECIPE} that names its data; give labelled files, or --corpus NAME.")
+    recipe = Recipe.load(model / RECIPE)
+    data = select(recipe.data, seed=recipe.train.seed)
+    if split in recipe.data.train_on:
+        err.print(f"note: the model was trained on {split}; these scores say nothing about other text.")
+    return list(data.split(split)), data.report
 
 
 def print_scores(result: Evaluation) -> None:

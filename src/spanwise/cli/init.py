@@ -14,7 +14,7 @@ from spanwise.errors import InputError
 
 @app.command()
 def init(
-    files: Annotated[list[Path], typer.Argument(help="Labelled files; their names tell train, dev and test.")],
+    files: Annotated[list[Path], typer.Argument(help="Labelled files; their names say which is train, dev and test.")],
     recipe: Annotated[Path, typer.Option("--out", help="The recipe to write.")] = Path("recipe.yaml"),
     dev: Annotated[list[Path] | None, typer.Option(help="A file to choose the best model on; may be repeated.")] = None,
     test: Annotated[list[Path] | None, typer.Option(help="A file to score the model on; may be repeated.")] = None,
@@ -27,7 +27,9 @@ def init(
     """
     from spanwise import corpora, formats
     from spanwise.files import write_text
-    from spanwise.recommendation import recommend
+    from spanwise.recipe.advice import recommend
+    from spanwise.text.alignment import aligned
+    from spanwise.text.profile import profile
 
     if recipe.exists() and not force:
         raise InputError(f"{recipe} exists; give another --out, or --force to replace it.")
@@ -36,7 +38,7 @@ def init(
     report = formats.Report()
     with err.status("reading"):
         corpus = corpora.from_files(splits["train"], splits["dev"], splits["test"], format=format, report=report)
-        text = recommend(corpus, splits, recipe, format)
+        text = recommend(profile(aligned(document) for document in corpus.splits["train"]), splits, recipe, format)
     print_report(report)
     write_text(recipe, text)
     out.print(text, markup=False, soft_wrap=True)

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from spanwise.inspection import Inspection
 
 _SHOWN = 10
+_COUNTS = {name: name for name in ("documents", "words", "entities", "relations", "events", "nested", "crossing")} | {
+    "shared_spans": "spans with several labels",
+    "duplicate_documents": "duplicate documents",
+    "duplicate_annotations": "duplicate annotations",
+}
 
 
 @app.command()
@@ -84,7 +89,7 @@ def _print(found: Inspection) -> None:
             labels = ", ".join(split.unknown_labels)
             out.print(f"{name} has labels that train lacks: {labels}.", markup=False, soft_wrap=True)
     if found.shared_with_test:
-        out.print(f"{found.shared_with_test} test documents also stand in train.")
+        out.print(f"{found.shared_with_test} test documents also occur in train.")
     if found.misaligned:
         out.print(f"{len(found.misaligned)} entities do not fall on word borders; no model can learn them:")
     for bad in found.misaligned[:_SHOWN]:
@@ -98,10 +103,8 @@ def _counts(found: Inspection) -> Table:
     table = Table("")
     for name in found.splits:
         table.add_column(name, justify="right")
-    for field in ("documents", "words", "entities", "relations", "events", "nested", "crossing"):
-        table.add_row(field, *(f"{getattr(split, field):,}" for split in found.splits.values()))
-    for field in ("duplicate_documents", "duplicate_annotations"):
-        table.add_row(field.replace("_", " "), *(f"{getattr(split, field):,}" for split in found.splits.values()))
+    for field, name in _COUNTS.items():
+        table.add_row(name, *(f"{getattr(split, field):,}" for split in found.splits.values()))
     densities = (split.oov_density for split in found.splits.values())
     table.add_row("words not in train", *("–" if share is None else f"{share:.1%}" for share in densities))
     return table

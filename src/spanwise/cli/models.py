@@ -1,12 +1,23 @@
-"""`spanwise models`: what there is, with what each can do."""
+"""`spanwise models`: the installed models, and what each can do."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spanwise.cli.app import app, emit_json, out
+
+if TYPE_CHECKING:
+    from spanwise.seam.config import ModelConfig
+
+ABILITIES = {
+    "nested": "nested entities",
+    "relations": "relations",
+    "multi_label": "several labels per span",
+    "open_labels": "new labels",
+}
 
 
 @app.command()
@@ -17,29 +28,37 @@ def models(
 
     Example: spanwise models --json
     """
-    from dataclasses import asdict
-
     from rich.table import Table
 
-    from spanwise.models.registry import find, names
+    from spanwise.seam.registry import find_model, model_names
 
-    found = {name: find(name) for name in names()}
+    found = {name: find_model(name) for name in model_names()}
     if as_json:
-        rows = {
-            name: {
-                "summary": model.summary,
-                "can": {"flat": True, **asdict(model.can)},
-                "options": {key: field.default for key, field in model.Config.model_fields.items()},
-            }
-            for name, model in found.items()
-        }
-        emit_json({"models": rows})
+        emit_json({"models": {name: _described(model.summary, model.Config()) for name, model in found.items()}})
         return
-    table = Table("model", "what it does", "nested", "relations", "options (default)")
+    table = Table("model", "what it does", "can predict", "options (default)")
+    table.columns[0].no_wrap = True
     for name, model in found.items():
-        options = ", ".join(f"{key} ({field.default})" for key, field in model.Config.model_fields.items())
-        table.add_row(
-            name, model.summary, *("yes" if able else "no" for able in (model.can.nested, model.can.relations)), options
-        )
+        config = model.Config()
+        options = ", ".join(f"{key} ({value})" for key, value in config.model_dump().items())
+        table.add_row(name, model.summary, "\n".join(_abilities(config)), options)
     out.print(table)
     out.print("Any tagger can be bundled with a span model and the reverse: see `bundle` in a recipe.")
+
+
+def _described(summary: str, config: ModelConfig) -> dict[str, Any]:
+    """A model in JSON: its traits are those of the default options."""
+    from dataclasses import asdict
+
+    return {"summary": summary, "traits": asdict(config.traits()), "options": config.model_dump(mode="json")}
+
+
+def _abilities(config: ModelConfig) -> Iterator[str]:
+    """What a model can predict beyond flat entities, by default or with one of its options."""
+    switches = [key for key, value in config if value is False]
+    for trait, title in ABILITIES.items():
+        able = (key for key in switches if getattr(config.model_copy(update={key: True}).traits(), trait))
+        if getattr(config.traits(), trait):
+            yield title
+        elif switch := next(able, None):
+            yield f"{title} (with {switch})"

@@ -26,13 +26,13 @@ def predict(
     from_: Annotated[str | None, typer.Option("--from", help="The input's format; default: detected.")] = None,
     to: Annotated[str | None, typer.Option("--to", help="The output's format; default: by its extension.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least probability; default: the model's.")
+        float | None, typer.Option(min=0, max=1, help="Lowest probability; default: the model's.")
     ] = None,
     label_threshold: Annotated[
-        list[str] | None, typer.Option(help="The least probability for one label: --label-threshold PER=0.8")
+        list[str] | None, typer.Option(help="The lowest probability for one label: --label-threshold PER=0.8")
     ] = None,
     relation_threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least probability of a relation; default: the model's.")
+        float | None, typer.Option(min=0, max=1, help="Lowest probability of a relation; default: the model's.")
     ] = None,
     given: Annotated[
         bool, typer.Option("--given", help="Keep the input's own entities and only seek relations between them.")
@@ -43,6 +43,9 @@ def predict(
     html: Annotated[Path | None, typer.Option(help="Also write a page with the spans marked.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
     lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what OUT's format cannot hold.")] = False,
+    reads: Annotated[
+        str | None, typer.Option(help="The member of a bundle that reads out, by the name of its model.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
 ) -> None:
@@ -64,12 +67,10 @@ def predict(
         raise InputError("--given takes the input's own entities; leave --lines and the entities' thresholds out.")
     report = formats.Report()
     runtime.set_threads(threads)
-    extractor = Extractor.from_pretrained(model, device=device)
+    extractor = Extractor.from_pretrained(model, device=device, reads=reads)
     if labels is not None:
         extractor = extractor.asking(Descriptions.load(labels).entities)
-    thresholds = parse_thresholds(
-        threshold, label_threshold or (), extractor.pipeline.blueprint.threshold, extractor.schema
-    )
+    thresholds = parse_thresholds(threshold, label_threshold or (), extractor.pipeline.threshold, extractor.schema)
     read = _lines(source, skip_bad, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
     if given:
         found = extractor.relate(read, relation_threshold=relation_threshold)

@@ -15,10 +15,10 @@ def train(
     recipe: Annotated[
         Path, typer.Argument(help="A recipe file (see `spanwise init`), or the name of a shipped recipe.")
     ],
-    folder: Annotated[Path, typer.Option("--out", help="Where the model goes; an interrupted run goes on there.")],
+    folder: Annotated[Path, typer.Option("--out", help="The folder of the model; an interrupted run continues there.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.seed=2")] = None,
     shots: Annotated[
-        int | None, typer.Option(min=1, help="Few-shot: train on so many documents for each label, drawn by the seed.")
+        int | None, typer.Option(min=1, help="Few-shot: train on this many documents per label, drawn by the seed.")
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,

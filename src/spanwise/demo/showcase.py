@@ -8,7 +8,7 @@ from pathlib import Path
 from spanwise import corpora
 from spanwise.demo import unseen_text
 from spanwise.document import Document
-from spanwise.inference.evaluation import evaluate_model
+from spanwise.evaluation import evaluate
 from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Evaluation
 from spanwise.recipe import Recipe, find_recipe
@@ -40,7 +40,7 @@ def run_demo(folder: Path, listener: Listener) -> Showcase:
     else:
         train(Recipe.load(find_recipe("demo")), model, listener, corpus)
     extractor = Extractor.from_pretrained(model)
-    scores = evaluate_model(extractor, corpus.split("test"))
+    scores = evaluate(extractor, corpus.split("test"))
     paragraphs = [text for text in unseen_text().split("\n\n") if text.strip()]
     unseen = tuple(extractor(paragraphs))
     page = folder / PAGE

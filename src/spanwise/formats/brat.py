@@ -205,6 +205,8 @@ def _with_plain_labels(document: Document, writing: Writing) -> Document:
     labels = [entity.label for entity in document.entities] + [relation.label for relation in document.relations]
     spaced = sum(_plain(label) != label for label in labels)
     writing.lose(document, "space in a label", spaced)
+    if not spaced:
+        return document
     return replace(
         document,
         entities=tuple(replace(entity, label=_plain(entity.label)) for entity in document.entities),

@@ -157,7 +157,7 @@ def _flat(document: Document, writing: Writing) -> Document:
     """The document without relations and overlaps."""
     writing.lose(document, "relation", len(document.relations))
     if not overlap(document.entities):
-        return document.with_annotations(document.entities)
+        return document.without_relations()
     kept = outermost(document.entities)
     same = len(document.entities) - len({(e.start, e.end) for e in document.entities})
     writing.lose(document, "further label on one span", same)

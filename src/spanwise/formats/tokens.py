@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-from spanwise.document import Document, Entity, Offsets, Relation
+from spanwise.document import Document, Offsets, Relation, entities_on_words
 from spanwise.errors import LossyError
 from spanwise.formats.writing import Writing, named
 
@@ -29,12 +28,10 @@ def build(
     metadata: Mapping[str, Any],
 ) -> Document:
     """A document over the text that its words were taken from; joined by spaces if they are not found in it."""
-    document = Document.from_words(words, spans, relations, id=id, metadata=metadata)
-    offsets = None if text == document.text else locate(words, text)
+    offsets = None if text == " ".join(words) else locate(words, text)
     if offsets is None:
-        return document
-    entities = tuple(Entity(offsets[first].start, offsets[last - 1].end, label) for first, last, label in spans)
-    return replace(document, text=text, words=offsets, entities=entities)
+        return Document.from_words(words, spans, relations, id=id, metadata=metadata)
+    return Document(text, offsets, entities_on_words(offsets, spans, id), tuple(relations), id, metadata)
 
 
 def on_words(document: Document, writing: Writing) -> Document:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
-from uuid import uuid4
 
 from spanwise.document import Document
 from spanwise.errors import FormatError, LossyError
+from spanwise.files import replacing, replacing_folder
 from spanwise.formats.fields import shown
 from spanwise.formats.report import Report
 
@@ -93,16 +91,8 @@ class Writing:
             with self.path.open("wb") as stream:
                 yield stream
             return
-        final = Path(os.path.realpath(self.path))
-        draft = _draft(final)
-        try:
-            with draft.open("xb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            draft.replace(final)
-        finally:
-            draft.unlink(missing_ok=True)
+        with replacing(self.path) as draft, draft.open("wb") as stream:
+            yield stream
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -112,14 +102,8 @@ class Writing:
         _check_target(self.path)
         if self.path.exists() and not (self.path.is_dir() and not any(self.path.iterdir())):
             raise FormatError("this already exists; name a new folder, or remove the old one first.", self.path)
-        final = Path(os.path.realpath(self.path))
-        draft = _draft(final)
-        draft.mkdir()
-        try:
+        with replacing_folder(self.path) as draft:
             yield draft
-            draft.replace(final)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
 
 
 def dumps(value: Any, document: Document) -> str:
@@ -145,7 +129,3 @@ def guard_bom(text: str) -> str:
 def _check_target(path: Path) -> None:
     if not path.parent.is_dir():
         raise FormatError(f"the folder {str(path.parent)!r} does not exist; create it first.", path)
-
-
-def _draft(final: Path) -> Path:
-    return final.with_name(f".{final.name[:100]}.{uuid4().hex}.tmp")

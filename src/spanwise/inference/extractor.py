@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import overload
 
-from spanwise import pretrained
 from spanwise.document import Document, Entity
 from spanwise.errors import InputError, ModelError
 from spanwise.files import write_text
-from spanwise.pipeline import TOKEN_BUDGET, Pipeline, Thresholds
+from spanwise.pipeline import CARD
+from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
 from spanwise.schema import Schema
 
 CHUNK = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
-ASKED = 8  # sets of new labels whose descriptions are kept
 Text = str | Document
 log = logging.getLogger("spanwise")
 
@@ -28,24 +27,32 @@ class Extractor:
     >>> extractor("Mara Ostrow joined the University of Brenford.").entities
     """
 
-    def __init__(self, pipeline: Pipeline, *, card: str = "", token_budget: int = TOKEN_BUDGET) -> None:
+    def __init__(
+        self, pipeline: Pipeline, *, card: str = "", token_budget: int = TOKEN_BUDGET, task: Task | None = None
+    ) -> None:
         self.pipeline, self.card = pipeline, card
         self.token_budget = token_budget
-        self._asked: dict[tuple[tuple[str, str], ...], Extractor] = {}  # by their labels, whose texts are read already
+        self.task = task or pipeline.task
 
     @classmethod
-    def from_pretrained(cls, source: Path | str, *, device: str = "cpu") -> Extractor:
-        """Load a model folder, or download one by its name on the hub."""
+    def from_pretrained(cls, source: Path | str, *, device: str = "cpu", reads: str | None = None) -> Extractor:
+        """Load a model folder, or download one by its name on the hub.
+
+        `reads` names the member of a bundle that reads out; by default the one that the recipe calls `model`.
+        """
+        from spanwise.pipeline import folder as model_folder
+
         folder = Path(source)
         if not folder.exists() and _looks_like_hub_name(str(source)):
             folder = _download(str(source))
-        pipeline, card = pretrained.load(folder), folder / pretrained.CARD
+        pipeline, card = model_folder.load(folder, reads), folder / CARD
         pipeline.model.to(device)
         return cls(pipeline, card=card.read_text(encoding="utf-8") if card.exists() else "")
 
     @property
     def schema(self) -> Schema:
-        return self.pipeline.schema
+        """The labels that it looks for."""
+        return self.task.schema
 
     @overload
     def __call__(
@@ -54,8 +61,8 @@ class Extractor:
         *,
         entities: Sequence[Entity] | None = ...,
         labels: Mapping[str, str] | None = ...,
-        threshold: Thresholds | None = ...,
-        relation_threshold: Thresholds | None = ...,
+        threshold: Threshold | None = ...,
+        relation_threshold: Threshold | None = ...,
     ) -> Document: ...
     @overload
     def __call__(
@@ -63,8 +70,8 @@ class Extractor:
         text: list[str] | list[Document],
         *,
         labels: Mapping[str, str] | None = ...,
-        threshold: Thresholds | None = ...,
-        relation_threshold: Thresholds | None = ...,
+        threshold: Threshold | None = ...,
+        relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
     @overload
     def __call__(
@@ -72,8 +79,8 @@ class Extractor:
         *,
         words: Sequence[str],
         labels: Mapping[str, str] | None = ...,
-        threshold: Thresholds | None = ...,
-        relation_threshold: Thresholds | None = ...,
+        threshold: Threshold | None = ...,
+        relation_threshold: Threshold | None = ...,
     ) -> Document: ...
 
     def __call__(
@@ -83,14 +90,14 @@ class Extractor:
         words: Sequence[str] | None = None,
         entities: Sequence[Entity] | None = None,
         labels: Mapping[str, str] | None = None,
-        threshold: Thresholds | None = None,
-        relation_threshold: Thresholds | None = None,
+        threshold: Threshold | None = None,
+        relation_threshold: Threshold | None = None,
     ) -> Document | list[Document]:
         """The document of one text, or the documents of a list of texts in order.
 
         `words` is one text that is already split into words. With `entities`, those of the one text are taken as given
         and only relations between them are sought. `labels` asks a model that can for other labels than its own, each
-        with the text that describes it. `threshold` is the least probability of an entity, for all labels
+        with the text that describes it. `threshold` is the lowest probability of an entity, for all labels
         or per label; `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
@@ -109,8 +116,8 @@ class Extractor:
         self,
         text: Text | list[str] | list[Document] | None,
         words: Sequence[str] | None,
-        threshold: Thresholds | None,
-        relation_threshold: Thresholds | None,
+        threshold: Threshold | None,
+        relation_threshold: Threshold | None,
     ) -> Document | list[Document]:
         thresholds = {"threshold": threshold, "relation_threshold": relation_threshold}
         if words is not None:
@@ -128,46 +135,50 @@ class Extractor:
         texts = [*labels, *labels.values()] if isinstance(labels, Mapping) else []
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
             raise InputError("labels= maps each label to the text that describes it; give at least one, none empty.")
-        key = tuple(labels.items())
-        if key not in self._asked:
-            pipeline = self.pipeline.relabelled(labels)
-            while len(self._asked) >= ASKED:
-                self._asked.pop(next(iter(self._asked)))
-            self._asked[key] = Extractor(pipeline, token_budget=self.token_budget)
-        return self._asked[key]
+        task = self.pipeline.new_labels(labels)
+        return Extractor(self.pipeline, token_budget=self.token_budget, task=task)
 
     def stream(
         self,
         texts: Iterable[Text],
         *,
-        threshold: Thresholds | None = None,
-        relation_threshold: Thresholds | None = None,
+        threshold: Threshold | None = None,
+        relation_threshold: Threshold | None = None,
     ) -> Iterator[Document]:
         """The documents of any number of texts, in order and in bounded memory."""
-        self.pipeline.least(threshold, relation_threshold)  # a wrong one is told before the first text is read
+        self.pipeline.thresholds(threshold, relation_threshold, self.schema)  # a wrong one is refused before any text
         for chunk in chunks(map(_document, texts)):
             yield from self.pipeline.predict(
                 chunk,
-                thresholds=threshold,
-                relation_thresholds=relation_threshold,
+                self.task,
+                threshold=threshold,
+                relation_threshold=relation_threshold,
                 token_budget=self.token_budget,
             )
 
     def relate(
-        self, documents: Iterable[Document], *, relation_threshold: Thresholds | None = None
+        self, documents: Iterable[Document], *, relation_threshold: Threshold | None = None
     ) -> Iterator[Document]:
         """The documents with their own entities and the relations that the model finds between them."""
-        self.pipeline.least(None, relation_threshold)
+        if self.task is not self.pipeline.task:
+            raise InputError("relations between given entities are those of the model's own labels; leave labels= out.")
+        self.pipeline.thresholds(None, relation_threshold)
         for chunk in chunks(map(_document, documents)):
             yield from self.pipeline.relate(
-                chunk, relation_thresholds=relation_threshold, token_budget=self.token_budget
+                chunk, relation_threshold=relation_threshold, token_budget=self.token_budget
             )
 
     def save_pretrained(self, folder: Path | str) -> None:
-        """Write the model, and its card if it has one, into a folder."""
-        pretrained.save(self.pipeline, Path(folder))
+        """Write the model, and its card if it has one, into a folder; if it asks for other labels, with these."""
+        from spanwise.pipeline import folder as model_folder
+        from spanwise.pipeline.torch_pipeline import TorchPipeline
+
+        if not isinstance(self.pipeline, TorchPipeline):
+            raise InputError("this model runs on another backend than PyTorch; copy its folder instead.")
+        asks = self.task is not self.pipeline.task
+        model_folder.save(self.pipeline.with_labels(self.schema) if asks else self.pipeline, Path(folder))
         if self.card:
-            write_text(Path(folder) / pretrained.CARD, self.card)
+            write_text(Path(folder) / CARD, self.card)
 
     def push_to_hub(self, name: str, *, private: bool = True, token: str | None = None) -> str:
         """Upload the model under this name; gives its address."""

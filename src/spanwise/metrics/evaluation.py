@@ -12,6 +12,7 @@ from spanwise.metrics.scores import Score, Scores
 from spanwise.metrics.strict import score_boundaries, score_entities
 from spanwise.metrics.structure import score_by_nesting, score_by_width
 from spanwise.schema import Schema
+from spanwise.text.alignment import AlignedDocument, aligned
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,21 @@ class Evaluation:
 
 
 def evaluate(
-    gold: Iterable[Document], predicted: Iterable[Document], schema: Schema | None = None, *, heads: bool = False
+    gold: Iterable[Document | AlignedDocument],
+    predicted: Iterable[Document],
+    schema: Schema | None = None,
+    *,
+    heads: bool = False,
 ) -> Evaluation:
     """Score predicted documents against gold ones; the schema says which relations are symmetric.
 
     With `heads`, entities count by their head regions, as is usual on ACE; one that marks none by its own bounds.
     """
-    wanted, found = list(gold), list(predicted)
+    rows, found = [aligned(row) for row in gold], list(predicted)
     if heads:
-        wanted, found = [d.narrowed_to_heads() for d in wanted], [d.narrowed_to_heads() for d in found]
+        rows = [aligned(row.document.narrowed_to_heads()) for row in rows]
+        found = [document.narrowed_to_heads() for document in found]
+    wanted = [row.document for row in rows]
     relations = None
     if any(document.relations for document in (*wanted, *found)):
         symmetric = {relation.name for relation in schema.relations if relation.symmetric} if schema else set()
@@ -52,7 +59,7 @@ def evaluate(
     return Evaluation(
         entities=score_entities(wanted, found),
         boundaries=score_boundaries(wanted, found),
-        widths=score_by_width(wanted, found),
+        widths=score_by_width(rows, found),
         nesting=score_by_nesting(wanted, found),
         relations=relations,
     )

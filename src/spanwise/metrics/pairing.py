@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanwise.document import Document
+from spanwise.document import ANNOTATED, Document
 from spanwise.errors import InputError
 
 
@@ -24,7 +24,13 @@ def paired(gold: Iterable[Document], predicted: Iterable[Document]) -> list[tupl
                 f"the texts of gold and predicted document {index}{name} differ from character "
                 f"{_first_difference(one.text, other.text)} on; predict on exactly the gold documents, in their order."
             )
-    return pairs
+    return [(one, _comparable(one, other)) for one, other in pairs]
+
+
+def _comparable(gold: Document, predicted: Document) -> Document:
+    """Predictions of labels that the gold was annotated for: of another label nobody knows whether it is right."""
+    known = gold.metadata.get(ANNOTATED)
+    return predicted if known is None else predicted.of_labels(known)
 
 
 def _first_difference(one: str, other: str) -> int:

@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from spanwise.document import Document, Entity
 from spanwise.metrics.pairing import paired
 from spanwise.metrics.scores import Score, count_matches
-from spanwise.text.alignment import segmented, word_spans
+from spanwise.text.alignment import AlignedDocument, aligned
 
 WIDE = 10  # words; wider entities are one group
 NESTING = ("flat", "nested", "covering", "both")
 Bounds = tuple[int, int]
 
 
-def score_by_width(gold: Iterable[Document], predicted: Iterable[Document]) -> Mapping[str, Score]:
+def score_by_width(gold: Iterable[Document | AlignedDocument], predicted: Iterable[Document]) -> Mapping[str, Score]:
     """By the number of words, from "1" to "10" and "11+"; "?" holds what does not fall on word borders."""
-    pairs = ((segmented(one), segmented(other)) for one, other in paired(gold, predicted))
-    scores = count_matches((_by_width(one), _by_width(other)) for one, other in pairs).labels
-    return dict(sorted(scores.items(), key=lambda item: int(item[0].rstrip("+").replace("?", "99"))))
+    rows = [aligned(row) for row in gold]
+    found = (other for _, other in paired((row.document for row in rows), predicted))
+    scores = count_matches((_by_width(row), _by_width(aligned(other))) for row, other in zip(rows, found, strict=True))
+    groups = scores.labels
+    return dict(sorted(groups.items(), key=lambda item: int(item[0].rstrip("+").replace("?", "99"))))
 
 
 def score_by_nesting(gold: Iterable[Document], predicted: Iterable[Document]) -> Mapping[str, Score]:
@@ -36,8 +38,8 @@ def score_by_nesting(gold: Iterable[Document], predicted: Iterable[Document]) ->
     return {name: scores[name] for name in NESTING if name in scores}
 
 
-def _by_width(document: Document) -> Iterator[tuple[str, tuple[Bounds, str]]]:
-    for entity, words in zip(document.entities, word_spans(document), strict=True):
+def _by_width(row: AlignedDocument) -> Iterator[tuple[str, tuple[Bounds, str]]]:
+    for entity, words in zip(row.document.entities, row.spans, strict=True):
         width = 0 if words is None else words[1] - words[0]
         name = "?" if words is None else str(width) if width <= WIDE else f"{WIDE + 1}+"
         yield name, ((entity.start, entity.end), entity.label)

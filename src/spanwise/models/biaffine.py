@@ -1,7 +1,7 @@
 """The biaffine classifier (Yu, Bohnet and Poesio 2020), which DSpERT is compared with.
 
-A span is told by its first and its last word: h_sᵀ·U·h_e + W·[h_s; h_e] + b, with h_s and h_e from two feed-forward
-layers. Trained, smoothed and decoded as DSpERT is.
+A span is represented by its first and its last word: h_sᵀ·U·h_e + W·[h_s; h_e] + b, with h_s and h_e from two
+feed-forward layers. Trained, smoothed and decoded as DSpERT is.
 """
 
 from __future__ import annotations
@@ -10,59 +10,64 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from spanwise.models.base import Abilities, Candidates, Least, Loss, Prediction, SpanModel
-from spanwise.models.decoding import entities_of, gathered
-from spanwise.models.dspert import DeepSpanConfig
-from spanwise.nn.batch import Batch
-from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.sampling import stands_for
-from spanwise.nn.smoothing import smoothed_loss, smoothed_targets
+from spanwise.decoding.spans import SpanDecoder, SpanScores
+from spanwise.models.smoothed import SmoothedSpanConfig, candidate_weights, smoothed_span_loss
+from spanwise.nn.classification import class_count
+from spanwise.nn.encoder import WordEncoder
+from spanwise.nn.sampling import all_candidates
 from spanwise.schema import Schema
+from spanwise.seam.batch import Batch
+from spanwise.seam.decoder import NoRows
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Tensors
 
 
-class BiaffineConfig(DeepSpanConfig):
+class BiaffineConfig(SmoothedSpanConfig):
+    """Options of the biaffine classifier."""
+
     hidden: PositiveInt = 150  # units of h_s and h_e
 
+    def decoder(self, schema: Schema) -> SpanDecoder:
+        return SpanDecoder(self.nested, self.multi_label)
 
-class Biaffine(SpanModel):
+
+class Biaffine(OneStageModel[SpanScores[Tensor]]):
     """First and last words, multiplied."""
 
     Config = BiaffineConfig
-    can = Abilities(nested=True)
     summary = "classifies spans by a product of their first and last word (Yu et al. 2020); flat or nested"
     config: BiaffineConfig
 
     def __init__(self, encoder: WordEncoder, config: BiaffineConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
-        dim, labels = config.hidden, len(schema.entities)
+        dim, classes = config.hidden, class_count(len(schema.entities), config.multi_label)
         self.first, self.last = (
             nn.Sequential(nn.Linear(encoder.dim, dim), nn.ReLU(), nn.Dropout(config.dropout)) for _ in range(2)
         )
-        self.product = nn.Parameter(torch.empty(1 + labels, dim, dim))  # U
+        self.product = nn.Parameter(torch.empty(classes, dim, dim))  # U
         nn.init.normal_(self.product, std=1 / dim)  # products of as many terms, squared, stay below one
-        self.of_first, self.of_last = nn.Linear(dim, 1 + labels), nn.Linear(dim, 1 + labels, bias=False)  # W, b
+        self.of_first, self.of_last = nn.Linear(dim, classes), nn.Linear(dim, classes, bias=False)  # W, b
 
-    @property
-    def candidates(self) -> Candidates:
-        return self.config.candidates()
-
-    def score(self, encoded: Encoded, batch: Batch) -> Tensor:
-        """-> [N, 1 + E]"""
+    def score(
+        self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
+    ) -> Output[SpanScores[Tensor], NoRows]:
         first, last = self.first(encoded.words), self.last(encoded.words)  # [B, T, h]
+        example, start, end = batch.proposals.spans.unbind(-1)
         length = first.shape[1]
-        begin, stop = batch.spans[:, 0] * length + batch.spans[:, 1], batch.spans[:, 2] - 1
-        cell = begin * length + stop
-        products = [(first @ weights @ last.mT).flatten()[cell] for weights in self.product]  # label by label: [N] each
+        begin, stop = example * length + start, example * length + end - 1
+        cell = begin * length + end - 1
+        # class by class, [N] each: all at once would be [C, B, T, T]
+        products = [(first @ weights @ last.mT).flatten()[cell] for weights in self.product]
         begins: Tensor = self.of_first(first).flatten(0, 1)[begin]
-        ends: Tensor = self.of_last(last).flatten(0, 1)[batch.spans[:, 0] * length + stop]
-        return torch.stack(products, dim=-1) + begins + ends
+        ends: Tensor = self.of_last(last).flatten(0, 1)[stop]
+        return Output(SpanScores(torch.stack(products, dim=-1) + begins + ends), NoRows())  # [N, 1 + E]
 
-    def loss(self, scores: Tensor, batch: Batch) -> Loss:
-        labels, widest = len(self.schema.entities), self.config.settled_width()
-        targets = smoothed_targets(batch, labels, widest, self.config.boundary_smoothing())
-        total = smoothed_loss(scores, targets, stands_for(batch, widest)) / batch.size
+    def loss(
+        self,
+        output: Output[SpanScores[Tensor], NoRows],
+        second: Rescored[NoRows, NoRows] | None,
+        batch: Batch[Tensor],
+    ) -> Loss:
+        sampled, weights = all_candidates(batch.proposals.spans), candidate_weights(batch, self.config)
+        total = smoothed_span_loss(output.scores.logits, sampled, weights, batch, self.config)
         return Loss(total, {"spans": total})
-
-    def decode(self, scores: Tensor, batch: Batch, least: Least) -> list[Prediction]:
-        found = entities_of(scores, batch.spans, least.entities, nested=self.config.nested)
-        return gathered(found, batch.size)

@@ -1,25 +1,33 @@
 """What the joint models share, after Eberts and Ulges 2019: spans are classified first, then pairs of entities.
 
-In training the pairs are gold ones and a sample of others between gold entities; at inference, all between entities
-found. A model says what it sees of the words, and how it scores spans and pairs.
+In training the pairs are gold ones and a sample of others between gold entities; at inference, all between predicted
+entities. A model says what features of the words both classifiers read, and how it scores spans and pairs.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Generic, Literal, TypeVar
 
-import torch
 import torch.nn.functional as F
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from spanwise.models.base import Candidates, Least, Loss, Negatives, Prediction, SpanConfig, SpanModel
-from spanwise.models.decoding import Found, Linked, PairFilter, entities_of, gathered, pairs_of, relations_of
-from spanwise.nn.batch import Batch
-from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.pooling import Maxima
+from spanwise.decoding.pairs import Activation, PairDecoder, PairRows, PairScores
+from spanwise.decoding.spans import SpanScores
+from spanwise.nn.classification import span_loss
 from spanwise.schema import Schema
+from spanwise.seam.batch import Batch
+from spanwise.seam.config import SpanConfig
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import Loss, Output, Rescored, SpanModel, Tensors
+from spanwise.seam.proposals import Negatives, Proposer, SpanProposer
+from spanwise.seam.traits import Traits
+from spanwise.text.profile import DataProfile
+
+Features = TypeVar("Features", bound=tuple[Tensor, ...])
 
 
 class JointConfig(SpanConfig):
@@ -31,105 +39,100 @@ class JointConfig(SpanConfig):
     width_dim: int = Field(25, gt=0)
     relation_threshold: float = Field(0.4, ge=0, le=1)
 
-    def least_relation(self) -> float:
+    def traits(self) -> Traits:
+        return replace(super().traits(), relations=True, relation_threshold=self.lowest_relation())
+
+    def lowest_relation(self) -> float:
         return self.relation_threshold
 
-    def negatives(self) -> tuple[Negatives, Negatives]:
-        """Of spans and of pairs."""
-        return Negatives(self.negative_spans), Negatives(self.negative_pairs)
+    def notices(self, profile: DataProfile) -> Iterator[str]:
+        yield from super().notices(profile)
+        width = self.resolved_width()
+        if wide := profile.relations_wider_than(width):
+            yield f"{wide} training relations join an entity wider than {width} words and cannot be learnt."
+        if not profile.relations:
+            yield "the data marks no relations; the model will learn entities alone."
+
+    def negatives_per_example(self) -> Negatives:
+        return Negatives(self.negative_spans)
+
+    def negative_pairs_per_example(self) -> Negatives:
+        return Negatives(self.negative_pairs)
+
+    def proposer(self, schema: Schema) -> Proposer:
+        return SpanProposer(
+            max_width=self.resolved_width(),
+            negatives=self.negatives_per_example(),
+            merge_labels=self.multi_label,
+            pairs=self.negative_pairs_per_example(),
+            relations=len(schema.relations),
+        )
+
+    def activation(self) -> Activation:
+        """Of relation types: each on its own, or one at most."""
+        return "sigmoid"
+
+    def decoder(self, schema: Schema) -> PairDecoder:
+        return PairDecoder.of(schema, nested=self.nested, multi_label=self.multi_label, activation=self.activation())
 
 
-class JointScores(NamedTuple):
-    spans: Tensor  # [N, 1 + E]   None, then the types
-    pairs: Tensor  # [M, R]       of the batch's pairs
-    seen: Any  # what the model sees of the words: pairs of found entities are scored from it
+class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairScores[Tensor]], Generic[Features]):
+    """Spans, then pairs. Subclasses give `features`, `score_spans` and `score_pairs`."""
 
-
-class Ends(NamedTuple):
-    """K entities as heads and as tails of relations, and the words between them."""
-
-    spans: Tensor  # [K, 3]
-    heads: Tensor  # [K, R]
-    tails: Tensor  # [K, R]
-    words: Maxima
-
-
-class JointModel(SpanModel):
-    """Spans, then pairs. Subclasses give `see`, `score_spans`, `see_pairs` and `score_pairs`."""
-
-    config: Any
-
-    def __init__(self, encoder: WordEncoder, config: JointConfig, schema: Schema) -> None:
-        super().__init__(encoder, config, schema)
-        self.may_hold = PairFilter(schema)
-
-    @property
-    def candidates(self) -> Candidates:
-        spans, pairs = self.config.negatives()
-        return Candidates(self.config.settled_width(), spans, pairs, len(self.schema.relations))
-
-    @abstractmethod
-    def see(self, encoded: Encoded, batch: Batch) -> Any:
-        """What both classifiers look at, once per batch."""
+    config: JointConfig
 
     @abstractmethod
-    def score_spans(self, seen: Any, spans: Tensor) -> Tensor:
-        """spans [N, 3] -> [N, 1 + E]"""
+    def features(self, encoded: Encoded, batch: Batch[Tensor]) -> Features:
+        """What both classifiers read, once per batch."""
 
     @abstractmethod
-    def see_pairs(self, seen: Any, spans: Tensor) -> Any:
-        """What pairs of these spans [K, 3] are scored from, however many there are."""
+    def score_spans(self, features: Features, spans: Tensor) -> Tensor:
+        """spans [N, 3] -> [N, 1 + E], or [N, E] where labels are independent"""
 
     @abstractmethod
-    def score_pairs(self, seen: Any, pairs: Tensor) -> Tensor:
-        """From what `see_pairs` gave; pairs [M, 2] are rows of its spans, grouped by example.
+    def score_pairs(self, features: Features, rows: PairRows[Tensor]) -> Tensor:
+        """-> [M, R], or [M, 1 + R] with None first"""
 
-        -> [M, R], or [M, 1 + R] with None first
-        """
+    def score(
+        self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
+    ) -> Output[SpanScores[Tensor], Features]:
+        features = self.features(encoded, batch)
+        return Output(SpanScores(self.score_spans(features, batch.proposals.spans)), features)
 
-    def score(self, encoded: Encoded, batch: Batch) -> JointScores:
-        seen = self.see(encoded, batch)
-        spans = self.score_spans(seen, batch.spans)
-        if not len(batch.pairs):
-            return JointScores(spans, spans.new_zeros(0, batch.pair_labels.shape[1]), seen)
-        rows, pairs = batch.pairs.unique(return_inverse=True)
-        return JointScores(spans, self.score_pairs(self.see_pairs(seen, batch.spans[rows]), pairs.view(-1, 2)), seen)
+    def training_rows(
+        self, output: Output[SpanScores[Tensor], Features], batch: Batch[Tensor]
+    ) -> PairRows[Tensor] | None:
+        if not batch.proposals.relations.numel():
+            return None
+        rows, pairs = batch.proposals.pairs.unique(return_inverse=True)
+        return PairRows(batch.proposals.spans[rows], pairs.view(-1, 2))
 
-    def loss(self, scores: JointScores, batch: Batch) -> Loss:
-        terms = self.terms(scores, batch)
+    def rescore(self, features: Features, rows: PairRows[Tensor]) -> PairScores[Tensor]:
+        return PairScores(self.score_pairs(features, rows))
+
+    def loss(
+        self,
+        output: Output[SpanScores[Tensor], Features],
+        second: Rescored[PairRows[Tensor], PairScores[Tensor]] | None,
+        batch: Batch[Tensor],
+    ) -> Loss:
+        terms = self.terms(output, second, batch)
         return Loss(terms["spans"] + terms["pairs"], terms)
 
-    def terms(self, scores: JointScores, batch: Batch) -> dict[str, Tensor]:
-        """The losses of spans and pairs; that of pairs is 0 where there are none, or no types for them to hold."""
-        spans = F.cross_entropy(scores.spans, batch.span_labels)
-        pairs = self.pair_loss(scores.pairs, batch.pair_labels) if batch.pair_labels.numel() else spans.new_zeros(())
-        return {"spans": spans, "pairs": pairs}
+    def terms(
+        self,
+        output: Output[SpanScores[Tensor], Features],
+        second: Rescored[PairRows[Tensor], PairScores[Tensor]] | None,
+        batch: Batch[Tensor],
+    ) -> dict[str, Tensor]:
+        """The losses of spans and pairs; that of pairs is 0 where there are none, or no types for them to have."""
+        annotated = batch.known().annotated[batch.proposals.spans[:, 0]]
+        logits, labels = output.scores.logits, batch.proposals.labels
+        spans = span_loss(logits, labels, annotated, multi_label=self.config.multi_label)
+        if second is None:
+            return {"spans": spans, "pairs": spans.new_zeros(())}
+        return {"spans": spans, "pairs": self.pair_loss(second.scores.logits, batch.proposals.relations)}
 
-    def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+    def pair_loss(self, logits: Tensor, relations: Tensor) -> Tensor:
         """Binary cross entropy, averaged over types, then pairs."""
-        return F.binary_cross_entropy_with_logits(scores, labels)
-
-    def pair_probabilities(self, scores: Tensor, possible: Tensor) -> Tensor:
-        """Of each type on its own, whatever else is `possible` [M, R]. -> [M, R]"""
-        return scores.sigmoid()
-
-    def decode(self, scores: JointScores, batch: Batch, least: Least) -> list[Prediction]:
-        found = entities_of(scores.spans, batch.spans, least.entities, nested=self.nested)
-        return gathered(found, batch.size, self._link(scores.seen, found, least.relations))
-
-    def relate(self, batch: Batch, least: Least) -> list[Prediction]:
-        seen = self.see(self.encoder(batch), batch)
-        given = Found(batch.spans, batch.span_labels - 1, torch.ones(len(batch.spans), device=batch.spans.device))
-        return gathered(given, batch.size, self._link(seen, given, least.relations))
-
-    def _link(self, seen: Any, found: Found, least: Tensor) -> Linked | None:
-        """The relations between found entities, a bounded number of pairs at a time."""
-        if not len(least) or not len(found.spans):
-            return None
-        ready = self.see_pairs(seen, found.spans)
-        linked = []
-        for pairs, allowed in pairs_of(found, self.may_hold):
-            possible = self.may_hold.possible(found, pairs)
-            probability = self.pair_probabilities(self.score_pairs(ready, pairs), possible)
-            linked.append(relations_of(probability, pairs, allowed, least))
-        return Linked(*map(torch.cat, zip(*linked, strict=True))) if linked else None
+        return F.binary_cross_entropy_with_logits(logits, relations)

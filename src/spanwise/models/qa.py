@@ -10,96 +10,94 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
-from spanwise.models.base import Abilities
-from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores, pointer
-from spanwise.nn.batch import Batch
-from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.labels import LabelPieces, PiecesOf
+from spanwise.decoding.pointers import PointerScores
+from spanwise.models.pointing import PointerConfig, PointerModel
+from spanwise.nn.blockwise import blockwise
+from spanwise.nn.encoder import WordEncoder
+from spanwise.nn.pointers import Matcher, MatchFeatures, pointer
 from spanwise.schema import Schema
+from spanwise.seam.batch import Batch, LabelTexts, Words
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import Output, Tensors
+from spanwise.seam.traits import Traits
 
-AT_ONCE = 2**13  # word pieces of the questions that are asked together
-KEPT = 2**14  # word pieces that training keeps for its backward pass; beyond, questions are asked again
+BLOCK_SIZE = 2**13  # word pieces of the questions that are asked together
+RECOMPUTE_ABOVE = 2**14  # word pieces that training keeps for its backward pass; of more, they are computed again
 
 
 class QAConfig(PointerConfig):
     """Those of every pointer model; a question about a new label is as good as any."""
 
-    def takes_new_labels(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return replace(super().traits(), label_texts="descriptions", labels_in_window=True, open_labels=True)
 
 
 class QA(PointerModel):
     """Every label is a question to the text."""
 
     Config = QAConfig
-    can = Abilities(nested=True, needs_descriptions=True)
     summary = "asks for the spans of each label in a pass of its own (BERT-MRC); slow, flat or nested entities"
-    config: QAConfig
-    asked: Tensor
-    asked_mask: Tensor
 
     def __init__(self, encoder: WordEncoder, config: QAConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
         self.dropout = nn.Dropout(config.dropout)
         self.start, self.end = (pointer(encoder.dim, 1) for _ in range(2))
         self.matcher = Matcher(config.matcher, encoder.dim, 1) if config.nested else None
-        self.prefix = 0  # special pieces before a text
 
-    @property
-    def reserved(self) -> int:
-        return self.asked.shape[1] - self.prefix
-
-    def read_labels(self, pieces_of: PiecesOf) -> None:
-        questions: LabelPieces = pieces_of([entity.description for entity in self.schema.entities])
-        self.prefix = int(questions.content[0].int().argmax())
-        self.register_buffer("asked", questions.pieces, persistent=False)
-        self.register_buffer("asked_mask", questions.mask, persistent=False)
-
-    def forward(self, batch: Batch) -> PointerScores:
+    def forward(
+        self, batch: Batch[Tensor], labels: Tensors | None = None
+    ) -> Output[PointerScores[Tensor], MatchFeatures]:
         return self.score(None, batch)  # the text alone is never encoded
 
-    def score(self, encoded: Encoded | None, batch: Batch) -> PointerScores:
-        size, length = batch.pieces.shape
-        each = size * (length + self.reserved)
-        again = self.training and each * len(self.asked) > KEPT
-        found = []
-        for labels in torch.arange(len(self.asked), device=self.asked.device).split(max(1, AT_ONCE // each)):
-            ask = (labels, batch)
-            found.append(checkpoint(self._ask, *ask, use_reentrant=False) if again else self._ask(*ask))
-        return PointerScores.of(torch.cat(found).permute(1, 2, 0, 3))
+    def score(
+        self, encoded: Encoded | None, batch: Batch[Tensor], labels: Tensors | None = None
+    ) -> Output[PointerScores[Tensor], MatchFeatures]:
+        questions = batch.label_texts()
+        number, longest = questions.pieces.shape
+        size, length = batch.words.pieces.shape
+        each = size * (length + longest - int(_prefix(questions)))
+        rows = torch.arange(number, device=questions.pieces.device).split(max(1, BLOCK_SIZE // each))
+        recompute = self.training and each * number > RECOMPUTE_ABOVE
+        blocks = ((chosen, questions, batch.words) for chosen in rows)
+        answers = blockwise(self._ask, blocks, recompute=recompute).permute(1, 2, 0, 3)  # [B, T, C, 2 + 2k]
+        heads, tails = answers[..., 2:].chunk(2, dim=-1) if self.matcher is not None else (answers[..., 2:],) * 2
+        return Output(PointerScores(answers[..., 0], answers[..., 1]), MatchFeatures(heads, tails))
 
-    def _ask(self, labels: Tensor, batch: Batch) -> Tensor:
+    def _ask(self, labels: Tensor, questions: LabelTexts[Tensor], words: Words[Tensor]) -> Tensor:
         """The answers to c questions. labels [c] -> [c, B, T, 2 + 2k]"""
-        asked, of_text = self._questions(labels, batch)
-        told_apart = getattr(self.encoder.transformer.config, "type_vocab_size", 0) > 1
-        hidden = self.encoder.hidden(asked.pieces, asked.piece_mask, of_text.long() if told_apart else None)
-        words = self.dropout(self.encoder.pool(hidden, asked).words)
+        asked, of_text = _before_texts(labels, questions, words)
+        has_token_types = getattr(self.encoder.transformer.config, "type_vocab_size", 0) > 1
+        hidden = self.encoder.hidden(asked.pieces, asked.piece_mask, of_text.long() if has_token_types else None)
+        vectors = self.dropout(self.encoder.pool(hidden, asked).words)
         ends = [self.matcher.head, self.matcher.tail] if self.matcher is not None else []
-        answers = torch.cat([layer(words) for layer in (self.start, self.end, *ends)], dim=-1)  # [c·B, T, 2 + 2k]
+        answers = torch.cat([layer(vectors) for layer in (self.start, self.end, *ends)], dim=-1)  # [c·B, T, 2 + 2k]
         return answers.view(len(labels), -1, *answers.shape[1:])
 
-    def _questions(self, labels: Tensor, batch: Batch) -> tuple[Batch, Tensor]:
-        """Each of c questions before each text, label by label, and which pieces are the text's. -> [c·B, L]"""
-        size, length = batch.pieces.shape
-        label = labels.repeat_interleave(size)
-        row = torch.arange(size, device=labels.device).repeat(len(labels))
-        ends = self.asked_mask[label].sum(-1, keepdim=True)  # where a question ends and the text begins
-        shift = ends - self.prefix
-        place = torch.arange(int(shift.max()) + length, device=labels.device)
-        of_text = place >= ends
-        behind = (place - shift).clamp(min=0)
-        at = behind.clamp(max=length - 1)
-        question = self.asked[label].gather(1, place.clamp(max=self.asked.shape[1] - 1).expand_as(at))
-        text_mask = batch.piece_mask[row].gather(1, at) * (behind < length)
-        asked = replace(
-            batch,
-            pieces=torch.where(of_text, batch.pieces[row].gather(1, at), question),
-            piece_mask=torch.where(of_text, text_mask, 1),
-            first_piece=batch.first_piece[row] + shift,
-            last_piece=batch.last_piece[row] + shift,
-            word_mask=batch.word_mask[row],
-            shapes=batch.shapes[row],
-        )
-        return asked, of_text
+
+def _before_texts(labels: Tensor, questions: LabelTexts[Tensor], words: Words[Tensor]) -> tuple[Words[Tensor], Tensor]:
+    """Each of c questions before each text, label by label, and which pieces are the text's. -> [c·B, L]"""
+    size, length = words.pieces.shape
+    label = labels.repeat_interleave(size)
+    row = torch.arange(size, device=labels.device).repeat(len(labels))
+    ends = questions.mask[label].sum(-1, keepdim=True)  # where a question ends and the text begins
+    shift = ends - _prefix(questions)
+    place = torch.arange(int(shift.max()) + length, device=labels.device)
+    of_text = place >= ends
+    behind = (place - shift).clamp(min=0)
+    at = behind.clamp(max=length - 1)
+    question = questions.pieces[label].gather(1, place.clamp(max=questions.pieces.shape[1] - 1).expand_as(at))
+    text_mask = words.piece_mask[row].gather(1, at) * (behind < length)
+    asked = replace(
+        words.map(lambda part: part[row]),
+        pieces=torch.where(of_text, words.pieces[row].gather(1, at), question),
+        piece_mask=torch.where(of_text, text_mask, 1),
+        first_piece=words.first_piece[row] + shift,
+        last_piece=words.last_piece[row] + shift,
+    )
+    return asked, of_text
+
+
+def _prefix(questions: LabelTexts[Tensor]) -> Tensor:
+    """The number of special pieces before a text."""
+    return questions.content[0].int().argmax()

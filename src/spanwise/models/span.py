@@ -15,17 +15,21 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from spanwise.models.base import Abilities, Loss, Negatives
-from spanwise.models.joint import JointConfig, JointModel, JointScores
+from spanwise.decoding.pairs import Activation, PairRows, PairScores
+from spanwise.decoding.spans import SpanScores
+from spanwise.models.joint import JointConfig, JointModel
 from spanwise.nn.attention import ContextualAttention, Variant, span_attention
-from spanwise.nn.batch import Batch
-from spanwise.nn.encoder import Encoded, WordEncoder
+from spanwise.nn.classification import class_count
+from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.feedforward import feed_forward
 from spanwise.nn.packing import Packing
-from spanwise.nn.pairs import between, context_max
-from spanwise.nn.pooling import Maxima
+from spanwise.nn.pairs import between, context_max, contexts
 from spanwise.nn.spans import WidthEmbedding, boundary, max_over
 from spanwise.schema import Schema
+from spanwise.seam.batch import Batch
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import Loss, Output, Rescored
+from spanwise.seam.proposals import Negatives
 
 
 class SPANConfig(JointConfig):
@@ -47,37 +51,34 @@ class SPANConfig(JointConfig):
     dropout: float = Field(0.2, ge=0, lt=1)
     relation_threshold: float | None = Field(None, ge=0, le=1)  # type: ignore[assignment]  # None: by the activation
 
-    def least_relation(self) -> float:
-        """With softmax the best class counts, however sure (section 3.2)."""
+    def lowest_relation(self) -> float:
+        """With softmax the best class counts, however improbable (section 3.2)."""
         if self.relation_threshold is not None:
             return self.relation_threshold
         return 0.0 if self.relation_activation == "softmax" else 0.4
 
-    def negatives(self) -> tuple[Negatives, Negatives]:
-        return Negatives(self.negative_spans, per_gold=True), Negatives(self.negative_pairs, per_gold=True)
+    def activation(self) -> Activation:
+        return self.relation_activation
+
+    def negatives_per_example(self) -> Negatives:
+        return Negatives(self.negative_spans, per_gold=True)
+
+    def negative_pairs_per_example(self) -> Negatives:
+        return Negatives(self.negative_pairs, per_gold=True)
 
 
-class Seen(NamedTuple):
+class Sentence(NamedTuple):
     """B_S without and with X_0, the vector of [CLS]; the mask is true where the latter has one."""
 
     words: Tensor  # [B, T, d]
-    sentence: Tensor  # [B, 1 + T, d]
+    whole: Tensor  # [B, 1 + T, d]
     mask: Tensor  # [B, 1 + T]
 
 
-class SeenPairs(NamedTuple):
-    """K entities, reduced to the encoder's width, in their sentences."""
-
-    spans: Tensor  # [K, 3]
-    reduced: Tensor  # [K, d]
-    seen: Seen
-
-
-class SPAN(JointModel):
+class SPAN(JointModel[Sentence]):
     """Attention over the span, the words between two spans, and the sentence."""
 
     Config = SPANConfig
-    can = Abilities(nested=True, relations=True)
     summary = "spans and pairs with span-specific and contextual attention (Ji et al. 2020); with relations"
     config: SPANConfig
 
@@ -96,10 +97,10 @@ class SPAN(JointModel):
             return ContextualAttention(config.attention, query, dim, **sizes, dropout=dropout)
 
         self.dropout = nn.Dropout(dropout)
-        self.widths = WidthEmbedding(config.settled_width(), config.width_dim)
+        self.widths = WidthEmbedding(config.resolved_width(), config.width_dim)
         self.significance = ffnn(dim, 1) if config.span_specific else None
         self.span_context = attention(dim) if config.span_context else None
-        self.span = ffnn(span_dim, 1 + len(schema.entities))
+        self.span = ffnn(span_dim, class_count(len(schema.entities), config.multi_label))
         self.reduce = ffnn(span_dim, dim)
         self.local = attention(2 * dim) if config.pair_local else None
         self.reduce_local = ffnn(dim, config.context_dim, layers=3)
@@ -107,78 +108,73 @@ class SPAN(JointModel):
         self.reduce_context = ffnn(dim, config.context_dim, layers=3) if config.pair_context else None
         self.pair = ffnn(pair_dim, softmax + len(schema.relations))
 
-    def see(self, encoded: Encoded, batch: Batch) -> Seen:
-        sentence = torch.cat((encoded.sentence.unsqueeze(1), encoded.words), dim=1)
-        return Seen(encoded.words, sentence, F.pad(batch.word_mask, (1, 0), value=True))
+    def features(self, encoded: Encoded, batch: Batch[Tensor]) -> Sentence:
+        whole = torch.cat((encoded.sentence.unsqueeze(1), encoded.words), dim=1)
+        return Sentence(encoded.words, whole, F.pad(batch.words.present, (1, 0), value=True))
 
-    def represent(self, seen: Seen, spans: Tensor) -> Tensor:
+    def represent(self, sentence: Sentence, spans: Tensor, *, given: bool = False) -> Tensor:
         """R_s = [T_s; F_s; H_s; W_j+1]   [N, 4d + w]"""
         if self.significance is None:
-            own = query = max_over(seen.words, spans, self.widths.widest)
+            own = query = max_over(sentence.words, spans, self.widths.widest, given=given)
         else:
-            scores = self.significance(seen.words).squeeze(-1)  # V_k = MLP(X_k)   [B, T]
-            query = span_attention(seen.words, scores, spans)  # F_s = Σ α_k·X_k   [N, d]
-            own = torch.cat((query, boundary(seen.words, spans)), dim=-1)  # H_s = [X_i; X_i+j]
-        context = self._span_context(seen, query, spans)
+            scores = self.significance(sentence.words).squeeze(-1)  # V_k = MLP(X_k)   [B, T]
+            query = span_attention(sentence.words, scores, spans)  # F_s = Σ α_k·X_k   [N, d]
+            own = torch.cat((query, boundary(sentence.words, spans)), dim=-1)  # H_s = [X_i; X_i+j]
+        context = self._span_context(sentence, query, spans)
         vectors: Tensor = self.dropout(torch.cat((context, own, self.widths(spans)), dim=-1))
         return vectors
 
-    def _span_context(self, seen: Seen, query: Tensor, spans: Tensor) -> Tensor:
+    def _span_context(self, sentence: Sentence, query: Tensor, spans: Tensor) -> Tensor:
         """T_s = Attention(F_s, B_S, B_S)   [N, d]"""
         if self.span_context is None:
-            return seen.sentence[spans[:, 0], 0]
+            return sentence.whole[spans[:, 0], 0]
         packing = Packing.of(spans[:, 0])
-        keys, mask = seen.sentence[packing.source], seen.mask[packing.source].unsqueeze(1)
+        keys, mask = sentence.whole[packing.source], sentence.mask[packing.source].unsqueeze(1)
         return packing.pack(self.span_context(packing.pad(query), keys, mask))
 
-    def score_spans(self, seen: Seen, spans: Tensor) -> Tensor:
+    def score_spans(self, features: Sentence, spans: Tensor) -> Tensor:
         """y_s = softmax(FFNN(R_s)), before the softmax"""
-        scores: Tensor = self.span(self.represent(seen, spans))
+        scores: Tensor = self.span(self.represent(features, spans))
         return scores
 
-    def see_pairs(self, seen: Seen, spans: Tensor) -> SeenPairs:
-        return SeenPairs(spans, self.reduce(self.represent(seen, spans)), seen)
-
-    def score_pairs(self, seen: SeenPairs, pairs: Tensor) -> Tensor:
+    def score_pairs(self, features: Sentence, rows: PairRows[Tensor]) -> Tensor:
         """y_r = softmax(FFNN(R_r)) with R_r = [H_r; FFNN_F(F_r); FFNN_T(T_r)], before the softmax"""
-        head, tail = pairs.unbind(-1)
-        tuples = seen.reduced.index_select(0, pairs.flatten()).view(len(pairs), -1)  # H_r   [M, 2d]
-        packing = Packing.of(seen.spans[head, 0])
+        reduced = self.reduce(self.represent(features, rows.spans, given=True))  # [K, d]
+        head, tail = (rows.spans[side] for side in rows.pairs.unbind(-1))  # [M, 3]
+        tuples = reduced.index_select(0, rows.pairs.flatten()).view(len(rows.pairs), -1)  # H_r   [M, 2d]
+        packing = Packing.of(head[:, 0])
         query = packing.pad(tuples)
-        parts = [tuples, self.reduce_local(self._local(seen, query, packing, seen.spans[head], seen.spans[tail]))]
+        parts = [tuples, self.reduce_local(self._local(features, query, packing, head, tail))]
         if self.pair_context is not None and self.reduce_context is not None:
-            keys, mask = seen.seen.sentence[packing.source], seen.seen.mask[packing.source].unsqueeze(1)
+            keys, mask = features.whole[packing.source], features.mask[packing.source].unsqueeze(1)
             parts.append(self.reduce_context(packing.pack(self.pair_context(query, keys, mask))))  # T_r
         scores: Tensor = self.pair(self.dropout(torch.cat(parts, dim=-1)))
         return scores
 
-    def _local(self, seen: SeenPairs, query: Tensor, packing: Packing, head: Tensor, tail: Tensor) -> Tensor:
+    def _local(self, sentence: Sentence, query: Tensor, packing: Packing, head: Tensor, tail: Tensor) -> Tensor:
         """F_r = Attention(H_r, B_c, B_c) over the words B_c between the spans; zeros without any   [M, d]"""
         if self.local is None:
-            return context_max(Maxima(seen.seen.words, seen.seen.words.shape[1]), head, tail)
-        words = seen.seen.words[packing.source]
+            return context_max(contexts(sentence.words), head, tail)
+        words = sentence.words[packing.source]
         first, last = between(head, tail)
         position = torch.arange(words.shape[1], device=first.device)
         inside = (position >= first.unsqueeze(1)) & (position <= last.unsqueeze(1))  # [M, T]
         return packing.pack(self.local(query, words, packing.pad(inside)))
 
-    def loss(self, scores: JointScores, batch: Batch) -> Loss:
+    def loss(
+        self,
+        output: Output[SpanScores[Tensor], Sentence],
+        second: Rescored[PairRows[Tensor], PairScores[Tensor]] | None,
+        batch: Batch[Tensor],
+    ) -> Loss:
         """L = 0.4·L_s + 0.6·L_r"""
-        terms, weight = self.terms(scores, batch), self.config.span_weight
+        terms, weight = self.terms(output, second, batch), self.config.span_weight
         return Loss(weight * terms["spans"] + (1 - weight) * terms["pairs"], terms)
 
-    def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+    def pair_loss(self, logits: Tensor, relations: Tensor) -> Tensor:
         if self.config.relation_activation == "sigmoid":
-            return super().pair_loss(scores, labels)
-        none = (labels.sum(-1, keepdim=True) == 0).to(labels.dtype)
-        target = torch.cat((none, labels), dim=-1)  # a pair that holds several types gives each its share
+            return super().pair_loss(logits, relations)
+        none = (relations.sum(-1, keepdim=True) == 0).to(relations.dtype)
+        target = torch.cat((none, relations), dim=-1)  # a pair that has several types gives each its share
         target = target / target.sum(-1, keepdim=True)
-        return F.cross_entropy(scores, target)
-
-    def pair_probabilities(self, scores: Tensor, possible: Tensor) -> Tensor:
-        """With softmax, only the best class of those possible has any."""
-        if self.config.relation_activation == "sigmoid":
-            return super().pair_probabilities(scores, possible)
-        probability = scores.masked_fill(F.pad(~possible, (1, 0)), -torch.inf).softmax(-1)
-        best = F.one_hot(probability.argmax(-1), scores.shape[-1]).bool()
-        return probability.masked_fill(~best, -1.0)[:, 1:]
+        return F.cross_entropy(logits, target)

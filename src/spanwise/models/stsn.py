@@ -8,6 +8,7 @@ Tags are BIO, extended by double tags ("B-AE/B-DRUG") for words in two entities,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import torch
@@ -15,17 +16,21 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
+from spanwise.decoding.pairs import PairRows, PairScores
+from spanwise.decoding.spans import SpanScores
 from spanwise.errors import RecipeError
-from spanwise.models.base import Abilities, DataFacts, Loss
-from spanwise.models.joint import Ends, JointConfig, JointModel, JointScores
+from spanwise.models.joint import JointConfig, JointModel
 from spanwise.nn.attention import check_heads, multi_head
-from spanwise.nn.batch import Batch
-from spanwise.nn.encoder import Encoded, WordEncoder
-from spanwise.nn.pairs import context_max
-from spanwise.nn.pooling import Maxima
+from spanwise.nn.classification import UNKNOWN, class_count
+from spanwise.nn.encoder import WordEncoder
+from spanwise.nn.pairs import context_max, contexts
 from spanwise.nn.spans import BoundaryScores, WidthEmbedding
 from spanwise.nn.tags import stacked_tags
 from spanwise.schema import Schema
+from spanwise.seam.batch import Batch
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import Loss, Output, Rescored
+from spanwise.text.profile import DataProfile
 
 
 class STSNConfig(JointConfig):
@@ -40,11 +45,16 @@ class STSNConfig(JointConfig):
     double_tags: tuple[tuple[str, str], ...] | Literal["auto"] = "auto"  # auto: those that occur in the training data
     width_dim: int = Field(150, gt=0)
 
-    def fitted(self, data: DataFacts) -> STSNConfig:
-        fitted = super().fitted(data)
+    def fitted(self, profile: DataProfile) -> STSNConfig:
+        fitted = super().fitted(profile)
         if self.double_tags != "auto":
             return fitted
-        return fitted.model_copy(update={"double_tags": tuple(sorted(data.double_tags))})
+        return fitted.model_copy(update={"double_tags": tuple(sorted(profile.tag_pairs))})
+
+    def notices(self, profile: DataProfile) -> Iterator[str]:
+        yield from super().notices(profile)
+        if crowded := profile.words_in_3plus_entities:
+            yield f"{crowded} words lie in three or more entities; the tagger sees the two that come first."
 
 
 class AttentionUnit(nn.Module):
@@ -82,29 +92,30 @@ class AttentionLayer(nn.Module):
         return labels, self.entities(entities, labels, mask), self.relations(relations, labels, mask)
 
 
-class Seen(NamedTuple):
-    """What the three decoders read: tag scores, and [H_E; label embedding] and [H_R; label embedding]."""
+class Views(NamedTuple):
+    """What the three classifiers read: tag scores, and [H_E; label embedding] and [H_R; label embedding]."""
 
     tags: Tensor  # [B, T, l]
     entities: Tensor  # [B, T, d + label_dim]
     relations: Tensor  # [B, T, d + label_dim]
 
 
-class STSN(JointModel):
+class STSN(JointModel[Views]):
     """Label, entity and relation representations that inform each other."""
 
     Config = STSNConfig
-    can = Abilities(nested=True, relations=True, double_tags=True)
     summary = "spans and pairs informed by a tagger through stacked attention (Ji et al.); with relations"
     config: STSNConfig
-    tag_table: Tensor
+    tag_table: Tensor  # [1 + 2E, 1 + 2E]
+    tag_labels: Tensor  # [l, E]
 
     def __init__(self, encoder: WordEncoder, config: STSNConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
         dim, dropout = encoder.dim, config.dropout
-        types, links = 1 + len(schema.entities), len(schema.relations)
+        types, links = class_count(len(schema.entities), config.multi_label), len(schema.relations)
         seen = dim + (config.label_dim if config.label_embedding else 0)
         self.register_buffer("tag_table", self._tag_table(), persistent=False)
+        self.register_buffer("tag_labels", self._tag_labels(), persistent=False)
         tags = int(self.tag_table.max()) + 1
         self.dropout = nn.Dropout(dropout)
         self.views = nn.ModuleList(nn.Linear(dim, dim) for _ in range(3))  # H_L, H_E, H_R of layer 0
@@ -112,7 +123,7 @@ class STSN(JointModel):
         self.layers = nn.ModuleList(stack)
         self.tag = nn.Linear(dim, tags)
         self.label = nn.Embedding(tags, config.label_dim) if config.label_embedding else None
-        self.widths = WidthEmbedding(config.settled_width(), config.width_dim)
+        self.widths = WidthEmbedding(config.resolved_width(), config.width_dim)
         self.span = BoundaryScores(seen, self.widths, types)
         self.head, self.tail = (BoundaryScores(seen, self.widths, links) for _ in range(2))
         self.context = nn.Linear(seen, links, bias=False)
@@ -124,7 +135,7 @@ class STSN(JointModel):
         table = torch.arange(len(names)).unsqueeze(1).repeat(1, len(names))
         doubles = self.config.double_tags
         if doubles == "auto":
-            raise ValueError("double_tags is still 'auto': call config.fitted(facts) before building the model")
+            raise ValueError("double_tags is still 'auto': call config.fitted(profile) before building the model")
         if unknown := sorted({tag for pair in doubles for tag in pair} - number.keys()):
             raise RecipeError(f"model.double_tags names {', '.join(unknown)}, which the schema's labels do not give.")
         for index, (first, second) in enumerate(doubles, start=len(names)):
@@ -133,23 +144,32 @@ class STSN(JointModel):
                 table[number[second], number[first]] = index
         return table
 
-    def gold_tags(self, batch: Batch) -> Tensor:
+    def _tag_labels(self) -> Tensor:
+        """The labels that each tag names."""
+        labels = torch.eye(len(self.schema.entities), dtype=torch.bool)
+        single = F.pad(labels.repeat_interleave(2, dim=0), (0, 0, 1, 0))  # O, then B and I of each
+        named = torch.zeros(int(self.tag_table.max()) + 1, len(labels), dtype=torch.bool)
+        named[self.tag_table] = single.unsqueeze(1) | single
+        named[: len(single)] = single  # also the tag of pairs that training lacks
+        return named
+
+    def gold_tags(self, batch: Batch[Tensor]) -> Tensor:
         """-> [B, T]"""
-        first, second = stacked_tags(batch.gold, *batch.word_mask.shape)
+        first, second = stacked_tags(batch.known().entities, *batch.words.scored.shape)
         return self.tag_table[first, second]
 
-    def see(self, encoded: Encoded, batch: Batch) -> Seen:
+    def features(self, encoded: Encoded, batch: Batch[Tensor]) -> Views:
         words = self.dropout(encoded.words)
         labels, entities, relations = (view(words) for view in self.views)
         for layer in self.layers:
-            labels, entities, relations = layer(labels, entities, relations, batch.word_mask)
+            labels, entities, relations = layer(labels, entities, relations, batch.words.present)
         tags = self.tag(labels)
         if self.label is not None:
             beside = self.label(self._read_tags(tags, batch))
             entities, relations = (torch.cat((view, beside), dim=-1) for view in (entities, relations))
-        return Seen(tags, self.dropout(entities), self.dropout(relations))
+        return Views(tags, self.dropout(entities), self.dropout(relations))
 
-    def _read_tags(self, tags: Tensor, batch: Batch) -> Tensor:
+    def _read_tags(self, tags: Tensor, batch: Batch[Tensor]) -> Tensor:
         """Gold tags in training, but for the share that is asked of the predicted ones; predicted at inference."""
         predicted = tags.argmax(-1)
         if not self.training:
@@ -159,29 +179,35 @@ class STSN(JointModel):
             return gold
         return predicted.where(torch.rand(gold.shape, device=gold.device) < self.config.predicted_tags, gold)
 
-    def score_spans(self, seen: Seen, spans: Tensor) -> Tensor:
+    def score_spans(self, features: Views, spans: Tensor) -> Tensor:
         """softmax(E_s·Wˢ + bˢ) with E_s = [H'_i; H'_i+j; W_j+1], before the softmax"""
-        scores: Tensor = self.span(seen.entities, spans)
+        scores: Tensor = self.span(features.entities, spans)
         return scores
 
-    def see_pairs(self, seen: Seen, spans: Tensor) -> Ends:
-        words = seen.relations
-        return Ends(spans, self.head(words, spans), self.tail(words, spans), Maxima(words, words.shape[1]))
-
-    def score_pairs(self, seen: Ends, pairs: Tensor) -> Tensor:
+    def score_pairs(self, features: Views, rows: PairRows[Tensor]) -> Tensor:
         """σ(E_r·Wʳ + bʳ) with E_r = [E_s1; E_s2; C_r], before the sigmoid"""
-        head, tail = pairs.unbind(-1)
-        context = context_max(seen.words, seen.spans[head], seen.spans[tail])
-        ends = seen.heads.index_select(0, head) + seen.tails.index_select(0, tail)
+        words = features.relations
+        heads, tails = self.head(words, rows.spans), self.tail(words, rows.spans)  # [K, R]
+        head, tail = rows.pairs.unbind(-1)
+        context = context_max(contexts(words), rows.spans[head], rows.spans[tail])  # C_r   [M, d + label_dim]
+        ends = heads.index_select(0, head) + tails.index_select(0, tail)
         scores: Tensor = ends + self.context(context)
         return scores
 
-    def loss(self, scores: JointScores, batch: Batch) -> Loss:
+    def loss(
+        self,
+        output: Output[SpanScores[Tensor], Views],
+        second: Rescored[PairRows[Tensor], PairScores[Tensor]] | None,
+        batch: Batch[Tensor],
+    ) -> Loss:
         """L = L_L + L_E + L_R"""
-        tags = F.cross_entropy(scores.seen.tags[batch.word_mask], self.gold_tags(batch)[batch.word_mask])
-        terms = self.terms(scores, batch)
+        scored, annotated = batch.words.scored, batch.known().annotated
+        unknown = (~annotated.unsqueeze(1) & self.tag_labels).any(-1)  # [B, l]
+        scores = output.features.tags.float().masked_fill(unknown.unsqueeze(1), UNKNOWN)
+        tags = F.cross_entropy(scores[scored], self.gold_tags(batch)[scored])
+        terms = self.terms(output, second, batch)
         return Loss(tags + terms["spans"] + terms["pairs"], {"tags": tags, **terms})
 
-    def pair_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+    def pair_loss(self, logits: Tensor, relations: Tensor) -> Tensor:
         """Binary cross entropy, summed over types and averaged over pairs, as L_R is printed."""
-        return F.binary_cross_entropy_with_logits(scores, labels, reduction="sum") / len(labels)
+        return F.binary_cross_entropy_with_logits(logits, relations, reduction="sum") / len(relations)

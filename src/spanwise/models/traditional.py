@@ -6,20 +6,21 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from spanwise.models.base import Abilities
-from spanwise.models.pointing import Matcher, PointerConfig, PointerModel, PointerScores, pointer
-from spanwise.nn.batch import Batch
-from spanwise.nn.encoder import Encoded, WordEncoder
+from spanwise.decoding.pointers import PointerScores
+from spanwise.models.pointing import PointerConfig, PointerModel
+from spanwise.nn.encoder import WordEncoder
+from spanwise.nn.pointers import Matcher, MatchFeatures, pointer
 from spanwise.schema import Schema
+from spanwise.seam.batch import Batch
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import Output, Tensors
 
 
 class Traditional(PointerModel):
     """Starts and ends by linear layers; where nested, a matcher with weights per label."""
 
     Config = PointerConfig
-    can = Abilities(nested=True)
     summary = "starts and ends of spans by two linear layers (LEAR w/o, section 4.2); flat or nested entities"
-    config: PointerConfig
 
     def __init__(self, encoder: WordEncoder, config: PointerConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
@@ -28,13 +29,16 @@ class Traditional(PointerModel):
         self.start, self.end = (pointer(encoder.dim, labels) for _ in range(2))
         self.matcher = Matcher(config.matcher, encoder.dim, labels) if config.nested else None
 
-    def score(self, encoded: Encoded, batch: Batch) -> PointerScores:
+    def score(
+        self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
+    ) -> Output[PointerScores[Tensor], MatchFeatures]:
         words = self.dropout(encoded.words)
-        start, end = self.start(words), self.end(words)  # [B, T, C]
+        scores = PointerScores(self.start(words), self.end(words))  # [B, T, C]
         if self.matcher is None:
-            return PointerScores(start, end, *(start.new_zeros(*start.shape, 0) for _ in range(2)))
+            none = scores.start.new_zeros(*scores.start.shape, 0)
+            return Output(scores, MatchFeatures(none, none))
         heads, tails = (self._share(layer(words)) for layer in (self.matcher.head, self.matcher.tail))
-        return PointerScores(start, end, heads, tails)
+        return Output(scores, MatchFeatures(heads, tails))
 
     def _share(self, ends: Tensor) -> Tensor:
         """[B, T, C], or [B, T, d] for all labels -> [B, T, C, k]"""

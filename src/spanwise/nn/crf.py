@@ -1,4 +1,4 @@
-"""A linear-chain conditional random field: BL-NER eqs. 8 to 11."""
+"""A linear-chain conditional random field: BL-NER eqs. 8 to 10. Its best chain is found in decoding.tags."""
 
 from __future__ import annotations
 
@@ -27,39 +27,9 @@ class CRF(nn.Module):
         return torch.where(mask[:, 0], self.start[tags[:, 0]] + inside + self.end[last], 0.0)
 
     def _log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        alpha = self._forward(emissions, mask)[-1]
+        """log of the summed weight of all chains."""
+        alpha = self.start + emissions[:, 0]  # of those that end in each tag   [B, C]
+        for t in range(1, emissions.shape[1]):
+            moved = torch.logsumexp(alpha.unsqueeze(-1) + self.transitions, dim=1) + emissions[:, t]
+            alpha = torch.where(mask[:, t, None], moved, alpha)
         return torch.where(mask[:, 0], torch.logsumexp(alpha + self.end, dim=-1), 0.0)
-
-    def _forward(self, emissions: Tensor, mask: Tensor) -> list[Tensor]:
-        """log of the summed weight of all chains that end in each tag, per step: T tensors of [B, C]."""
-        steps = [self.start + emissions[:, 0]]
-        for t in range(1, emissions.shape[1]):
-            moved = torch.logsumexp(steps[-1].unsqueeze(-1) + self.transitions, dim=1) + emissions[:, t]
-            steps.append(torch.where(mask[:, t, None], moved, steps[-1]))
-        return steps
-
-    def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """The probability of each tag at each word, by forward and backward sums. -> [B, T, C]"""
-        alphas = self._forward(emissions, mask)
-        beta = self.end.expand_as(alphas[-1])
-        betas = [beta]
-        for t in range(emissions.shape[1] - 1, 0, -1):
-            moved = torch.logsumexp(self.transitions + (emissions[:, t] + beta).unsqueeze(1), dim=-1)
-            beta = torch.where(mask[:, t, None], moved, beta)
-            betas.append(beta)
-        return torch.softmax(torch.stack(alphas, 1) + torch.stack(betas[::-1], 1), dim=-1)
-
-    def viterbi(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """eq. 11: the best chain. -> [B, T]; what stands behind a chain's end has no meaning."""
-        score = self.start + emissions[:, 0]
-        origins = []
-        for t in range(1, emissions.shape[1]):
-            best, origin = (score.unsqueeze(-1) + self.transitions).max(dim=1)  # [B, C]
-            score = torch.where(mask[:, t, None], best + emissions[:, t], score)
-            origins.append(torch.where(mask[:, t, None], origin, torch.arange(origin.shape[-1], device=origin.device)))
-        tag = (score + self.end).argmax(-1)  # [B]
-        chain = [tag]
-        for origin in reversed(origins):
-            tag = origin.gather(1, tag.unsqueeze(1)).squeeze(1)
-            chain.append(tag)
-        return torch.stack(chain[::-1], dim=1)

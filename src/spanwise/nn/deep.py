@@ -1,4 +1,4 @@
-"""The span Transformer (DSpERT, eqs. 2 to 4): span vectors that climb beside the words', layer by layer.
+"""The span Transformer (DSpERT, eqs. 2 to 4): span vectors that pass the encoder's blocks beside the words'.
 
 A span asks with its own vector of the layer below and finds its own words' vectors there. Keys and values are projected
 once per layer and word, not once per span. For the attention alone, spans stand in lines, neighbours together, so that
@@ -8,20 +8,24 @@ a line looks at few words, and a mask tells whose they are; all else is a few ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from spanwise.errors import EncoderError
+from spanwise.nn.blockwise import blockwise
 from spanwise.nn.packing import Packing
 
-AT_ONCE = 2**13  # spans that climb together
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers.models.bert.modeling_bert import BertLayer
+
+BLOCK_SIZE = 2**13  # spans that pass the blocks together
 LINE = 2**6  # spans of a line
 LIKE_BERT = frozenset(("bert", "camembert", "electra", "ernie", "roberta", "roformer", "xlm-roberta"))
-KEPT = 2**14  # spans whose way up training keeps for its backward pass; beyond, they climb again
+RECOMPUTE_ABOVE = 2**14  # spans whose activations training keeps; those of more are computed again
 
 
 class Memory(NamedTuple):
@@ -57,7 +61,7 @@ class View(NamedTuple):
         return found.transpose(1, 2)
 
 
-def blocks_of(transformer: Any) -> nn.ModuleList:
+def blocks_of(transformer: PreTrainedModel) -> nn.ModuleList:
     """The encoder's own blocks, if they are built as BERT's are: then a span can pass them as well as a word."""
     kind = transformer.config.model_type
     if kind not in LIKE_BERT:
@@ -72,14 +76,14 @@ def blocks_of(transformer: Any) -> nn.ModuleList:
     return layers
 
 
-def turns_of(transformer: Any, places: Tensor) -> Tensor | None:
+def rotary_table(transformer: PreTrainedModel, places: Tensor) -> Tensor | None:
     """Sines and cosines of rotary positions, for encoders that have them (RoFormer). places [B, T] -> [B, T, e]"""
     table = getattr(getattr(transformer, "encoder", None), "embed_positions", None)
     return None if table is None else table.weight[places]
 
 
-def climb(
-    blocks: Sequence[nn.Module], spans: Tensor, vectors: Tensor, levels: Sequence[Tensor], turns: Tensor | None
+def span_transformer(
+    blocks: Sequence[BertLayer], spans: Tensor, vectors: Tensor, levels: Sequence[Tensor], turns: Tensor | None
 ) -> Tensor:
     """The spans' vectors above the last block.
 
@@ -90,21 +94,21 @@ def climb(
     memories = [_memory(block, words, turns) for block, words in zip(blocks, levels, strict=True)]
     length = levels[0].shape[1]
     order = (spans[:, 0] * length + spans[:, 1]).argsort(stable=True)
-    again = torch.is_grad_enabled() and len(spans) > KEPT
-    found = []
-    for chosen in order.split(AT_ONCE):
-        part = (blocks, vectors.index_select(0, chosen), memories, View.of(spans[chosen], length, turns))
-        found.append(checkpoint(_climb, *part, use_reentrant=False) if again else _climb(*part))
-    return torch.cat(found).index_select(0, order.argsort())
+    again = torch.is_grad_enabled() and len(spans) > RECOMPUTE_ABOVE
+    parts = (
+        (blocks, vectors.index_select(0, chosen), memories, View.of(spans[chosen], length, turns))
+        for chosen in order.split(BLOCK_SIZE)
+    )
+    return blockwise(_pass_blocks, parts, recompute=again).index_select(0, order.argsort())
 
 
-def _climb(blocks: Sequence[nn.Module], vectors: Tensor, memories: Sequence[Memory], view: View) -> Tensor:
+def _pass_blocks(blocks: Sequence[BertLayer], vectors: Tensor, memories: Sequence[Memory], view: View) -> Tensor:
     for block, memory in zip(blocks, memories, strict=True):
         vectors = span_block(block, vectors, memory, view)
     return vectors
 
 
-def span_block(block: Any, spans: Tensor, memory: Memory, view: View) -> Tensor:
+def span_block(block: BertLayer, spans: Tensor, memory: Memory, view: View) -> Tensor:
     """SpanTrBlock (eq. 3): the encoder's block, with spans for queries and their words for keys and values.
 
     spans [N, d] -> [N, d]
@@ -122,7 +126,7 @@ def span_block(block: Any, spans: Tensor, memory: Memory, view: View) -> Tensor:
     return above
 
 
-def _memory(block: Any, words: Tensor, turns: Tensor | None) -> Memory:
+def _memory(block: BertLayer, words: Tensor, turns: Tensor | None) -> Memory:
     own = block.attention.self
     keys, values = (_heads(layer(words), own.num_attention_heads) for layer in (own.key, own.value))
     if turns is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spanwise.nn.pooling import Maxima
+from spanwise.nn.pooling import Maxima, any_width
 
 
 def between(head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
@@ -14,6 +14,11 @@ def between(head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
     head, tail [M, 3]: example, start, end
     """
     return torch.minimum(head[:, 2], tail[:, 2]), torch.maximum(head[:, 1], tail[:, 1]) - 1
+
+
+def contexts(words: Tensor) -> Maxima:
+    """Maxima over any stretch of words [B, T, d]."""
+    return Maxima(words, any_width(words.shape[1]))
 
 
 def context_max(words: Maxima, head: Tensor, tail: Tensor) -> Tensor:

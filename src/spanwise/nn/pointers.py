@@ -1,27 +1,70 @@
-"""Where spans start and end: targets for pointers, and the matching of starts with ends (LEAR, section 3.3).
-
-Starts and ends are numbered cells of a grid [groups, words]: a group is one label of one example.
-"""
+"""Where spans start and end: layers and targets of pointers (LEAR, sections 3.3 and 3.4)."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Literal, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-Cells = NDArray[np.int64]
-Chances = NDArray[np.float32]
-LEAST = 0.5  # the probability above which a word is a start or an end
+PRIOR_PROBABILITY = 0.01  # of a word to be a start (an end) of a label, before anything is learnt
+CELLS = 2**22  # pairs of words that are looked at together
+MatcherKind = Literal["linear", "mlp"]
 
 
-class Matches(NamedTuple):
-    """K spans as cells of their first and last word."""
+class MatchFeatures(NamedTuple):
+    """What the two ends of a pair contribute to its score, k numbers each; none without a matcher."""
 
-    first: Cells  # [K]
-    last: Cells  # [K]
+    heads: Tensor  # [B, T, C, k]
+    tails: Tensor  # [B, T, C, k]
+
+    def by_label(self) -> MatchFeatures:
+        """The same with labels before words: [B, C, T, k]"""
+        return MatchFeatures(self.heads.transpose(1, 2), self.tails.transpose(1, 2))
+
+
+class Matcher(nn.Module):
+    """P_ij = σ(M·[ĥ_i; ĥ_j]) (eq. 9): each end's share is computed once, so that no pair is laid side by side.
+
+    The public code has a hidden layer with GELU and a vector per label instead (`mlp`). `rows` labels have weights of
+    their own; what comes in is a label's own vector already where one row serves all.
+    """
+
+    def __init__(self, kind: MatcherKind, dim: int, rows: int) -> None:
+        super().__init__()
+        self.rows = rows
+        self.weigh = None if kind == "linear" else nn.Parameter(torch.empty(rows, dim))
+        if self.weigh is not None:
+            nn.init.normal_(self.weigh, std=dim**-0.5)
+        width = rows if kind == "linear" else dim
+        self.head = nn.Linear(dim, width, bias=kind == "mlp")
+        self.tail = nn.Linear(dim, width, bias=False)
+
+    def forward(self, head: Tensor, tail: Tensor, label: Tensor) -> Tensor:
+        """head, tail [N, k]; label [N] -> [N]"""
+        both = head + tail
+        if self.weigh is None:
+            return both.squeeze(-1)
+        return (F.gelu(both) * self.weigh[label % self.rows]).sum(-1)
+
+    def cells(self, features: MatchFeatures, cells: Tensor) -> Tensor:
+        """Logits of pairs numbered ((b·C + c)·T + i)·T + j. features with words before labels -> [N]"""
+        heads, tails = features.by_label()
+        labels, length = heads.shape[1:3]
+        head, last = cells // length, cells % length
+        group = head // length
+        logits: Tensor = self(heads.flatten(0, 2)[head], tails.flatten(0, 2)[group * length + last], group % labels)
+        return logits
+
+
+def pointer(dim: int, labels: int) -> nn.Linear:
+    """Starts or ends from words. Training begins where they are rare, as they are: from one half, the first steps
+    would go into unlearning what is wrong of nearly every word and label."""
+    layer = nn.Linear(dim, labels)
+    nn.init.constant_(layer.bias, math.log(PRIOR_PROBABILITY / (1 - PRIOR_PROBABILITY)))
+    return layer
 
 
 def pointer_targets(gold: Tensor, shape: torch.Size) -> tuple[Tensor, Tensor]:
@@ -33,60 +76,25 @@ def pointer_targets(gold: Tensor, shape: torch.Size) -> tuple[Tensor, Tensor]:
     return starts, ends
 
 
-def nearest(start: Chances, end: Chances) -> Matches:
-    """Every start with the nearest end at or behind it. start, end [groups, T]"""
-    starts, ends = _above(start), _above(end)
-    at = np.searchsorted(ends, starts)
-    found = at < len(ends)
-    starts, stops = starts[found], ends[at[found]]
-    together = _groups(starts, start) == _groups(stops, start)
-    return Matches(starts[together], stops[together])
+def gold_cells(gold: Tensor, labels: int, length: int) -> Tensor:
+    """The pairs that are gold spans, numbered as `Matcher.cells` does. gold [G, 4] -> [G]"""
+    row, start, end, label = gold.unbind(-1)
+    return ((row * labels + label) * length + start) * length + end - 1
 
 
-def heuristic(start: Chances, end: Chances) -> Matches:
-    """Algorithm 1 of LEAR, without its loop. start, end [groups, T]
-
-    Its machine takes starts until an end comes, then ends until a start comes; of each run the most probable counts,
-    the first of equals. So a start opens a new span if it is the first of its group or an end stands between it and
-    the start before; an end belongs to the last start at or before it. The start of a word counts before its end.
-    """
-    starts, ends = _above(start), _above(end)
-    behind = np.searchsorted(ends, starts)  # ends before each start
-    group = _groups(starts, start)
-    opens = np.ones(len(starts), bool)
-    opens[1:] = (group[1:] != group[:-1]) | (behind[1:] != behind[:-1])
-    span = np.cumsum(opens) - 1  # of each start
-    owner = np.searchsorted(starts, ends, side="right") - 1
-    owned = owner >= 0
-    owned[owned] = group[owner[owned]] == _groups(ends[owned], start)
-    ends, owner = ends[owned], owner[owned]
-    begun, first = _best(span, starts, start)
-    ended, last = _best(span[owner], ends, end)
-    return Matches(first[np.searchsorted(begun, ended)], last)
-
-
-def crossed(start: Chances, end: Chances) -> Matches:
-    """Every start with every end of its group at or behind it. start, end [groups, T]"""
-    starts, ends = _above(start), _above(end)
-    border = (_groups(starts, start) + 1) * start.shape[1]
-    first, stop = np.searchsorted(ends, starts), np.searchsorted(ends, border)
-    count = stop - first
-    head = np.repeat(np.arange(len(starts)), count)
-    rank = np.arange(len(head)) - np.repeat(np.cumsum(count) - count, count)
-    return Matches(starts[head], ends[first[head] + rank])
-
-
-def _above(chances: Chances) -> Cells:
-    return np.flatnonzero(chances > LEAST)
-
-
-def _groups(cells: Cells, chances: Chances) -> Cells:
-    groups: Cells = cells // chances.shape[1]
-    return groups
-
-
-def _best(span: Cells, cells: Cells, chances: Chances) -> tuple[Cells, Cells]:
-    """Of each span that occurs, the most probable of its cells, the first of equals."""
-    order = np.lexsort((cells, -chances.ravel()[cells], span))
-    found, first = np.unique(span[order], return_index=True)
-    return found, cells[order[first]]
+@torch.no_grad()
+def matched_cells(matcher: Matcher, features: MatchFeatures, scored: Tensor) -> Tensor:
+    """The pairs with i ≤ j of scored words whose P is above one half, looked for in blocks of heads. -> [N]"""
+    heads, tails = features.by_label()
+    labels, length = heads.shape[1:3]
+    heads, tails = heads.flatten(0, 2), tails.flatten(0, 1)
+    real = scored.unsqueeze(1).expand(-1, labels, -1).flatten(0, 1)  # [B·C, T]
+    place = torch.arange(length, device=real.device)
+    found = []
+    for rows in real.flatten().nonzero().squeeze(1).split(max(1, CELLS // tails[0].numel())):
+        group = rows // length
+        logits = matcher(heads[rows].unsqueeze(1), tails[group], (group % labels).unsqueeze(1))  # [N, T]
+        taken = (logits > 0) & real[group] & (place >= (rows % length).unsqueeze(1))
+        row, last = taken.nonzero(as_tuple=True)
+        found.append(rows[row] * length + last)
+    return torch.cat(found)

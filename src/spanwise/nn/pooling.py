@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 Pooling = Literal["max", "first", "mean"]
+LONGEST = 512  # words of the longest stretch that an exported graph takes a maximum over
 
 
 class Maxima:
@@ -20,9 +22,10 @@ class Maxima:
         self.size, self.length, dim = vectors.shape
         table = [vectors]
         reach = 1
-        while 2 * reach <= min(widest, self.length):
-            level = table[-1]
-            table.append(torch.cat((torch.maximum(level[:, :-reach], level[:, reach:]), level[:, -reach:]), dim=1))
+        longest = widest if torch.compiler.is_exporting() else min(widest, self.length)  # a graph serves any length
+        while 2 * reach <= longest:
+            behind = F.pad(table[-1], (0, 0, 0, reach), value=-torch.inf)[:, reach:]  # beyond the end is nothing
+            table.append(torch.maximum(table[-1], behind))
             reach *= 2
         self.levels = len(table)
         self.cells = torch.stack(table).reshape(-1, dim)  # [levels · B · T, d]
@@ -34,6 +37,11 @@ class Maxima:
         left = self.cells.index_select(0, base + first)
         right = self.cells.index_select(0, base + last + 1 - (1 << level))
         return torch.maximum(left, right)
+
+
+def any_width(length: int) -> int:
+    """How wide a stretch of this many positions may be, as a constant where a graph is exported."""
+    return LONGEST if torch.compiler.is_exporting() else length
 
 
 def span_max(vectors: Tensor, row: Tensor, first: Tensor, last: Tensor, widest: int) -> Tensor:

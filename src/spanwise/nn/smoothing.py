@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from spanwise.nn.batch import Batch
+from spanwise.nn.classification import without_unknown
 
 
 class Smoothing(NamedTuple):
@@ -17,24 +18,33 @@ class Smoothing(NamedTuple):
     distance: int = 1
 
 
-def smoothed_loss(logits: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
-    """eq. 7, a sum over spans. logits, targets [M, 1 + labels]; weight [M]"""
-    each = -(targets * logits.float().log_softmax(-1)).sum(-1)
+def smoothed_loss(logits: Tensor, targets: Tensor, weight: Tensor, annotated: Tensor, *, multi_label: bool) -> Tensor:
+    """DSpERT eq. 7, a sum over spans. logits [M, 1 + E] or [M, E]; targets, annotated [M, E]; weight [M]"""
+    if multi_label:
+        each = F.binary_cross_entropy_with_logits(logits.float(), targets.clamp(max=1), reduction="none")
+        return ((each * annotated).sum(-1) * weight).sum()
+    classes = targets / targets.sum(-1, keepdim=True).clamp(min=1)  # two labels on one span share it
+    classes = torch.cat((1 - classes.sum(-1, keepdim=True), classes), dim=-1)
+    each = -(classes * without_unknown(logits.float(), annotated).log_softmax(-1)).sum(-1)
     return (each * weight).sum()
 
 
-def smoothed_targets(batch: Batch, labels: int, widest: int, smoothing: Smoothing) -> Tensor:
-    """The probability that each candidate should have of each class, None first. -> [N, 1 + labels]
+def smoothed_targets(
+    spans: Tensor, gold: Tensor, scored: Tensor, labels: int, widest: int, smoothing: Smoothing
+) -> Tensor:
+    """The probability that each candidate should have of each label, from every gold span near it. -> [N, labels]
 
     Each distance from 1 to D has ε / D, spread evenly over the 4 · distance spans that are so far away. What would
-    fall on a span that cannot be (outside the sentence, empty, wider than `widest`) stays with the gold span.
+    fall on a span that cannot be (outside the scored words, empty, wider than `widest`) stays with the gold span.
+    spans [N, 3]; gold [G, 4]; scored [B, T]
     """
-    spans, gold = batch.spans, batch.gold
-    length = batch.word_mask.shape[1] + 1
+    length = scored.shape[1] + 1
     around = _around(smoothing.distance).to(gold.device)  # [R, 3]   moves of start and end, and how far
     start, end = (gold[:, None, i] + around[:, i - 1] for i in (1, 2))  # [G, R]
-    words = batch.word_mask.sum(-1)[gold[:, 0]].unsqueeze(1)
-    possible = (start >= 0) & (start < end) & (end <= words) & (end - start <= widest)
+    first = scored.int().argmax(-1)
+    behind = first + scored.sum(-1)
+    low, high = (border[gold[:, 0]].unsqueeze(1) for border in (first, behind))
+    possible = (start >= low) & (start < end) & (end <= high) & (end - start <= widest)
     weight = possible * (smoothing.share / smoothing.distance / (4.0 * around[:, 2]))
     kept = 1 - weight.sum(1, keepdim=True)
     row, label = gold[:, :1].expand_as(start), gold[:, 3:].expand_as(start)
@@ -45,10 +55,8 @@ def smoothed_targets(batch: Batch, labels: int, widest: int, smoothing: Smoothin
     own, place = _cells(spans[:, 0], spans[:, 1], spans[:, 2], length).unique(return_inverse=True)
     at = torch.searchsorted(own, cell).clamp(max=max(len(own) - 1, 0))
     found = (own[at] == cell) if len(own) else torch.zeros_like(cell, dtype=torch.bool)
-    classes = weight.new_zeros(len(own), labels)
-    classes = classes.index_put((at[found], label[found]), weight[found], accumulate=True)
-    classes = classes / classes.sum(-1, keepdim=True).clamp(min=1)  # two labels on one span share it
-    return torch.cat((1 - classes.sum(-1, keepdim=True), classes), dim=-1)[place]
+    shares = weight.new_zeros(len(own), labels)
+    return shares.index_put((at[found], label[found]), weight[found], accumulate=True)[place]
 
 
 def _around(distance: int) -> Tensor:

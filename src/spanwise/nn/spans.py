@@ -7,18 +7,20 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from spanwise.nn.encoder import Encoded
-from spanwise.nn.pooling import span_max
+from spanwise.nn.pooling import LONGEST, span_max
+from spanwise.seam.encoding import Encoded
 
 Representation = Literal["boundary", "pooling", "hybrid"]
 
 
-def max_over(words: Tensor, spans: Tensor, widest: int) -> Tensor:
-    """The maximum over each span's words; wider ones are given only where a user names them. -> [N, d]"""
-    if not len(spans):
-        return words.new_zeros(0, words.shape[-1])
+def max_over(words: Tensor, spans: Tensor, widest: int, *, given: bool = False) -> Tensor:
+    """The maximum over each span's words. With `given`, spans may be wider: a caller names them. -> [N, d]"""
     first, last = spans[:, 1], spans[:, 2] - 1
-    return span_max(words, spans[:, 0], first, last, max(widest, int((last - first).max()) + 1))
+    if given and torch.compiler.is_exporting():
+        widest = LONGEST
+    elif given and len(spans):
+        widest = max(widest, int((last - first).max()) + 1)
+    return span_max(words, spans[:, 0], first, last, widest)
 
 
 def boundary(words: Tensor, spans: Tensor) -> Tensor:

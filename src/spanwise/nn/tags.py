@@ -33,3 +33,26 @@ def stacked_tags(gold: Tensor, size: int, length: int) -> Tensor:
     seen = rank < 2
     tags[rank[seen], cell[seen]] = tag[by_cell][seen]
     return tags.view(2, size, length)
+
+
+def bio_tags(gold: Tensor, size: int, length: int) -> Tensor:
+    """The tag of every word under gold that does not overlap. gold [G, 4] -> [B, T]"""
+    row, start, end, label = gold.unbind(-1)
+    tags = torch.zeros(size, length, dtype=torch.long, device=gold.device)
+    span, position = covered_words(start, end)
+    tags[row[span], position] = 2 + 2 * label[span]
+    tags[row, start] = 1 + 2 * label
+    return tags
+
+
+def from_first_scored(rows: Tensor, scored: Tensor) -> Tensor:
+    """Rows of words moved so that each begins with its first scored word; what comes in at the end is not scored.
+
+    rows [B, T, …]; scored [B, T]
+    """
+    first = scored.int().argmax(-1, keepdim=True)
+    place = torch.arange(scored.shape[1], device=scored.device) + first
+    row = torch.arange(len(scored), device=scored.device).unsqueeze(1)
+    inside = place < scored.shape[1]
+    moved = rows[row, place.clamp(max=scored.shape[1] - 1)]
+    return moved & inside if rows.dtype == torch.bool else moved

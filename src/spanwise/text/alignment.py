@@ -1,42 +1,62 @@
-"""Entities by character to spans by word. What does not fall on word borders is told, never moved or dropped."""
+"""Entities by character to spans by word. What does not fall on word borders is reported, never moved or dropped."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from bisect import bisect_left
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from spanwise.document import Document, Entity
 from spanwise.text.words import segment
 
+Span = tuple[int, int]
+
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
-    """For each entity the words it covers, half-open, or None when one of its borders lies inside a word or a gap."""
+class AlignedDocument:
+    """A document with words, and for each entity the words it covers, half-open; None: not on word borders."""
 
-    spans: tuple[tuple[int, int] | None, ...]
-    misaligned: tuple[Entity, ...]
+    document: Document
+    spans: tuple[Span | None, ...]
+
+    @property
+    def misaligned(self) -> tuple[Entity, ...]:
+        """The entities with a border inside a word or a gap."""
+        return tuple(e for e, span in zip(self.document.entities, self.spans, strict=True) if span is None)
+
+    def keeping(self, indices: Iterable[int]) -> AlignedDocument:
+        """Only the entities of these indices and the relations between them, without aligning again."""
+        kept = list(indices)
+        return AlignedDocument(self.document.keeping(kept), tuple(self.spans[index] for index in kept))
+
+    def of_labels(self, labels: Collection[str]) -> AlignedDocument:
+        """Only the entities of these labels and the relations between them, without aligning again."""
+        return self.keeping(index for index, entity in enumerate(self.document.entities) if entity.label in labels)
 
 
-def align(document: Document) -> Alignment:
-    """Map the entities to words. A document without words is segmented first, as the model will see it."""
-    spans = word_spans(document)
-    misaligned = (entity for entity, span in zip(document.entities, spans, strict=True) if span is None)
-    return Alignment(tuple(spans), tuple(misaligned))
+def aligned(document: Document | AlignedDocument) -> AlignedDocument:
+    """Map the entities to words, once. A document without words is segmented first, as the model will see it."""
+    if isinstance(document, AlignedDocument):
+        return document
+    document = segmented(document)
+    return AlignedDocument(document, tuple(word_spans(document)))
 
 
-def word_spans(document: Document) -> list[tuple[int, int] | None]:
+def word_spans(document: Document) -> list[Span | None]:
     """The words each entity covers, half-open, in the entities' order; None when it does not fall on word borders."""
     if not document.entities:
         return []
     words = segmented(document).words
-    first = {word.start: index for index, word in enumerate(words)}
-    last = {word.end: index + 1 for index, word in enumerate(words)}
-    spans: list[tuple[int, int] | None] = []
+    spans: list[Span | None] = []
     for entity in document.entities:
-        start, end = first.get(entity.start), last.get(entity.end)
-        spans.append(None if start is None or end is None else (start, end))
+        # (x,) sorts before every word that starts at x
+        first = bisect_left(words, (entity.start,))
+        end = bisect_left(words, (entity.end,), first)
+        exact = first < end and words[first].start == entity.start and words[end - 1].end == entity.end
+        spans.append((first, end) if exact else None)
     return spans
 
 
 def segmented(document: Document) -> Document:
     """The document with words: its own, or those of its text when it has none yet."""
-    return document if document.words else replace(document, words=segment(document.text))
+    return document if document.words else document.with_words(segment(document.text))

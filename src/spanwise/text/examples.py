@@ -2,103 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.document import Document, Entity, Relation, outermost
+from spanwise.document import ANNOTATED, Document, Entity, Relation, outermost
+from spanwise.errors import AnnotationError
 from spanwise.schema import Schema
-from spanwise.text.alignment import segmented, word_spans
+from spanwise.text.alignment import AlignedDocument, Span, segmented
 from spanwise.text.pieces import WordPieces
 from spanwise.text.sentences import sentence_starts
 from spanwise.text.shapes import word_shape
 from spanwise.text.windows import Window, cut_windows, sentence_windows
 
 Integers = NDArray[np.int64]
-WordSpan = tuple[int, int]
+Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One window of a document's words. Gold spans are in words of the window, half-open."""
+    """One window of a document's words, with words of context around it that are read but never scored.
+
+    Gold spans are in words of the example, half-open.
+    """
 
     document: Document
     window: Window
     pieces: Integers  # [P]  with special tokens
     counts: Integers  # [T]  pieces of each word
     shapes: Integers  # [T]
+    first_scored: int  # words of context before the window
     gold: Integers  # [G, 3]  start, end, label
-    gold_flat: NDArray[np.bool_]  # [G]  outermost
+    outermost: Booleans  # [G]
     relations: Integers  # [Q, 3]  head and tail as rows of gold, label; a symmetric one in both directions
+    annotated: Booleans  # [E]  labels that the document was annotated for
 
     @property
     def length(self) -> int:
         return len(self.counts)
 
+    @property
+    def scored_words(self) -> int:
+        return self.window.end - self.window.start
 
-@dataclass(slots=True)
+    @property
+    def offset(self) -> int:
+        """The place in the document of the example's first word."""
+        return self.window.start - self.first_scored
+
+
+@dataclass(frozen=True, slots=True)
 class LostGold:
-    """Gold annotations that no example can carry: counted, listed, and told by whoever asked for the examples."""
+    """Gold annotations that no example can carry."""
 
-    misaligned: list[tuple[Document, Entity]] = field(default_factory=list)  # not on word borders
-    split: list[tuple[Document, Entity]] = field(default_factory=list)  # in no single window
-    relations: list[tuple[Document, Relation]] = field(default_factory=list)  # between entities of no common window
+    misaligned: tuple[tuple[Document, Entity], ...] = ()  # not on word borders
+    split: tuple[tuple[Document, Entity], ...] = ()  # in no single window
+    relations: tuple[tuple[Document, Relation], ...] = ()  # between entities of no common window
+
+    @classmethod
+    def joined(cls, parts: Iterable[LostGold]) -> LostGold:
+        rows = list(parts)
+        columns = ([getattr(row, name) for row in rows] for name in ("misaligned", "split", "relations"))
+        return cls(*(tuple(chain.from_iterable(column)) for column in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gold:
+    """Gold of a document in its words, and what of it is lost."""
+
+    spans: Integers  # [G, 3]
+    outermost: Booleans  # [G]
+    relations: Integers  # [Q, 3]
+    lost: LostGold = field(default_factory=LostGold)
+
+
+_NO_GOLD = _Gold(np.zeros((0, 3), np.int64), np.zeros(0, np.bool_), np.zeros((0, 3), np.int64))
 
 
 class ExampleBuilder:
-    """Cuts documents into examples of at most `limit` pieces, special tokens included."""
+    """Cuts documents into examples of at most `limit` pieces, special tokens included. It keeps no state."""
 
     def __init__(
-        self, pieces: WordPieces, schema: Schema, *, limit: int, overlap: int, by_sentence: bool = False
+        self,
+        pieces: WordPieces,
+        schema: Schema,
+        *,
+        limit: int,
+        overlap: int,
+        by_sentence: bool = False,
+        context: int = 0,
     ) -> None:
         self.pieces = pieces
         self.limit = limit - len(pieces.prefix) - len(pieces.suffix)
         self.overlap = overlap
         self.by_sentence = by_sentence
-        self.lost = LostGold()
+        self.context = context
         self._labels = {name: index for index, name in enumerate(schema.entity_names)}
         self._relations = {
             relation.name: (index, relation.symmetric) for index, relation in enumerate(schema.relations)
         }
 
-    def build(self, documents: Iterable[Document], *, gold: bool, trim: bool = True) -> Iterator[list[Example]]:
-        """The examples of each document in turn; none for a document without words.
+    def examples(self, document: Document) -> list[Example]:
+        """Examples without gold; none for a document without words."""
+        document = segmented(document)
+        if not document.words:
+            return []
+        ids, counts = self._pieces(document)
+        return self._cut(document, ids, counts, self._windows(document, counts), _NO_GOLD)
+
+    def gold_examples(self, row: AlignedDocument, *, trim: bool = True) -> tuple[list[Example], LostGold]:
+        """Examples with gold, and the gold that none of them carries.
 
         With `trim`, windows end before gold that their borders would cut, as they must where cut gold would be learnt.
         """
-        for document in documents:
-            document = segmented(document)
-            yield list(self._examples(document, gold, trim)) if document.words else []
-
-    def _examples(self, document: Document, with_gold: bool, trim: bool) -> Iterator[Example]:
-        texts = document.word_texts
-        ids = self.pieces(texts)
-        counts = [len(word) for word in ids]
+        document = row.document
+        if not document.words:
+            return [], LostGold(misaligned=tuple((document, entity) for entity in document.entities))
+        if trim:
+            _check_annotated(document)
+        ids, counts = self._pieces(document)
         windows = self._windows(document, counts)
-        gold, flat, relations = _NO_GOLD, _NO_FLAT, _NO_GOLD
-        if with_gold:
-            spans = word_spans(document)
-            if trim:
-                windows = _without_cuts(windows, [span for span in spans if span is not None and _held(span, windows)])
-            gold, flat, rows = self._gold(document, spans, windows)
-            relations = self._links(document, gold, rows, windows)
-        for window in windows:
-            start, end = window.start, window.end
-            inside = (gold[:, 0] >= start) & (gold[:, 1] <= end)
-            place = np.cumsum(inside) - 1  # of gold among the window's own
-            linked = relations[inside[relations[:, 0]] & inside[relations[:, 1]]]
-            yield Example(
-                document,
-                window,
-                np.array([*self.pieces.prefix, *(i for w in ids[start:end] for i in w), *self.pieces.suffix], np.int64),
-                np.array(counts[start:end], np.int64),
-                np.array([word_shape(text) for text in texts[start:end]], np.int64),
-                gold[inside] - np.array([start, start, 0]),
-                flat[inside],
-                np.stack((place[linked[:, 0]], place[linked[:, 1]], linked[:, 2]), axis=1) if len(linked) else _NO_GOLD,
+        if trim:
+            windows = _without_cuts(windows, [span for span in row.spans if span is not None and _held(span, windows)])
+        gold = self._gold(row, windows)
+        return self._cut(document, ids, counts, windows, gold), gold.lost
+
+    def _pieces(self, document: Document) -> tuple[list[tuple[int, ...]], list[int]]:
+        ids = self.pieces(document.word_texts)
+        return ids, [len(word) for word in ids]
+
+    def _cut(
+        self,
+        document: Document,
+        ids: Sequence[tuple[int, ...]],
+        counts: Sequence[int],
+        windows: Sequence[Window],
+        gold: _Gold,
+    ) -> list[Example]:
+        shapes = [word_shape(text) for text in document.word_texts]
+        annotated = np.ones(len(self._labels), np.bool_) if gold is _NO_GOLD else self._annotated(document)
+        examples = []
+        for window, (start, end) in zip(windows, self._reach(windows, counts), strict=True):
+            inside = (gold.spans[:, 0] >= window.start) & (gold.spans[:, 1] <= window.end)
+            examples.append(
+                Example(
+                    document,
+                    window,
+                    self._with_special(ids[start:end]),
+                    np.array(counts[start:end], np.int64),
+                    np.array(shapes[start:end], np.int64),
+                    window.start - start,
+                    gold.spans[inside] - np.array([start, start, 0]),
+                    gold.outermost[inside],
+                    _linked(gold.relations, inside),
+                    annotated,
+                )
             )
+        return examples
+
+    def _with_special(self, ids: Sequence[tuple[int, ...]]) -> Integers:
+        return np.array([*self.pieces.prefix, *chain.from_iterable(ids), *self.pieces.suffix], np.int64)
 
     def _windows(self, document: Document, counts: list[int]) -> list[Window]:
         if self.by_sentence:
@@ -106,45 +173,91 @@ class ExampleBuilder:
             return sentence_windows(counts, self.limit, self.overlap, starts)
         if sum(counts) <= self.limit:
             return [Window(0, len(counts), 0, len(counts))]
-        return cut_windows(counts, self.limit, self.overlap, sentence_starts(document.text, document.words))
+        limit = self.limit // 2 if self.context else self.limit
+        return cut_windows(counts, limit, self.overlap, sentence_starts(document.text, document.words))
 
-    def _gold(
-        self, document: Document, spans: Sequence[WordSpan | None], windows: Sequence[Window]
-    ) -> tuple[Integers, NDArray[np.bool_], dict[int, int]]:
-        """Gold spans, which of them are outermost, and the row of each entity of the document that is among them."""
+    def _reach(self, windows: Sequence[Window], counts: Sequence[int]) -> list[tuple[int, int]]:
+        """Each window with its context: as many words on either side as asked for, as far as the limit has room.
+
+        Words before the window take at most half of the room.
+        """
+        if not self.context:
+            return [(window.start, window.end) for window in windows]
+        before = [0, *accumulate(counts)]
+        reach = []
+        for window in windows:
+            room = max(self.limit - (before[window.end] - before[window.start]), 0)
+            start = max(bisect_left(before, before[window.start] - room // 2), window.start - self.context, 0)
+            room -= before[window.start] - before[start]
+            end = min(bisect_right(before, before[window.end] + room) - 1, window.end + self.context, len(counts))
+            reach.append((start, end))
+        return reach
+
+    def _annotated(self, document: Document) -> Booleans:
+        known = document.metadata.get(ANNOTATED)
+        if known is None:
+            return np.ones(len(self._labels), np.bool_)
+        return np.array([name in known for name in self._labels], np.bool_)
+
+    def _gold(self, row: AlignedDocument, windows: Sequence[Window]) -> _Gold:
+        document = row.document
         kept, place = [], {}
-        rows: list[tuple[int, int, int]] = []
-        for index, (entity, span) in enumerate(zip(document.entities, spans, strict=True)):
+        spans: list[tuple[int, int, int]] = []
+        misaligned, split = [], []
+        for index, (entity, span) in enumerate(zip(document.entities, row.spans, strict=True)):
             if span is None:
-                self.lost.misaligned.append((document, entity))
+                misaligned.append((document, entity))
             elif not _held(span, windows):
-                self.lost.split.append((document, entity))
+                split.append((document, entity))
             else:
-                place[index] = len(rows)
+                place[index] = len(spans)
                 kept.append(entity)
-                rows.append((*span, self._labels[entity.label]))
+                spans.append((*span, self._labels[entity.label]))
         flat = set(outermost(kept))  # of those that can be learnt: a lost one hides none inside it
-        return np.array(rows, np.int64).reshape(-1, 3), np.array([e in flat for e in kept], np.bool_), place
+        gold = np.array(spans, np.int64).reshape(-1, 3)
+        links, apart = self._links(document, gold, place, windows)
+        lost = LostGold(tuple(misaligned), tuple(split), tuple(apart))
+        return _Gold(gold, np.array([e in flat for e in kept], np.bool_), links, lost)
 
-    def _links(self, document: Document, gold: Integers, rows: dict[int, int], windows: Sequence[Window]) -> Integers:
-        """Relations between two gold spans that share a window; the rest is lost."""
-        links = []
+    def _links(
+        self, document: Document, gold: Integers, rows: dict[int, int], windows: Sequence[Window]
+    ) -> tuple[Integers, list[tuple[Document, Relation]]]:
+        """Relations between two gold spans that share a window, and the rest."""
+        links, lost = [], []
         for relation in document.relations:
             head, tail = rows.get(relation.head), rows.get(relation.tail)
             if head is None or tail is None or not _linkable(gold[[head, tail]], windows):
-                self.lost.relations.append((document, relation))
+                lost.append((document, relation))
                 continue
             label, symmetric = self._relations[relation.label]
             links.append((head, tail, label))
             if symmetric:
                 links.append((tail, head, label))
-        return np.array(links, np.int64).reshape(-1, 3)
+        return np.array(links, np.int64).reshape(-1, 3), lost
 
 
-_NO_GOLD, _NO_FLAT = np.zeros((0, 3), np.int64), np.zeros(0, np.bool_)
+def _check_annotated(document: Document) -> None:
+    """Refuse gold of a label that the document says it was not annotated for."""
+    known = document.metadata.get(ANNOTATED)
+    if known is None:
+        return
+    name = f"document {document.id!r}: its metadata {ANNOTATED!r}"
+    if not isinstance(known, (list, tuple, set, frozenset)):
+        raise AnnotationError(f"{name} is a list of labels, not {known!r}; write one.")
+    if unlisted := sorted({entity.label for entity in document.entities} - set(known)):
+        raise AnnotationError(f"{name} leaves out {unlisted[0]!r}, which is marked in it; add it there.")
 
 
-def _held(span: WordSpan, windows: Iterable[Window]) -> bool:
+def _linked(relations: Integers, inside: Booleans) -> Integers:
+    """The relations between gold that is inside, whose rows are counted anew."""
+    if not len(relations):
+        return relations
+    place = np.cumsum(inside) - 1
+    kept = relations[inside[relations[:, 0]] & inside[relations[:, 1]]]
+    return np.stack((place[kept[:, 0]], place[kept[:, 1]], kept[:, 2]), axis=1)
+
+
+def _held(span: Span, windows: Iterable[Window]) -> bool:
     """Whether a window has the whole span."""
     return any(window.start <= span[0] and span[1] <= window.end for window in windows)
 
@@ -154,13 +267,13 @@ def _linkable(ends: Integers, windows: Iterable[Window]) -> bool:
     return bool((ends[0, :2] != ends[1, :2]).any()) and _held((ends[:, 0].min(), ends[:, 1].max()), windows)
 
 
-def _without_cuts(windows: list[Window], held: Sequence[WordSpan]) -> list[Window]:
+def _without_cuts(windows: list[Window], held: Sequence[Span]) -> list[Window]:
     """The windows with borders that cut no gold, if all gold that was held in one still is."""
     whole = [uncut for window in windows if (uncut := _uncut(window, held)) is not None]
     return whole if all(_held(span, whole) for span in held) else windows
 
 
-def _uncut(window: Window, held: Sequence[WordSpan]) -> Window | None:
+def _uncut(window: Window, held: Sequence[Span]) -> Window | None:
     """The window without the words of gold that its borders cut: a model would learn that they are no entity.
 
     `held` is gold that another window has whole. None if no word is left.

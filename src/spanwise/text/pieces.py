@@ -2,46 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
 
-MEMORY = 200_000  # words remembered before the memory is cleared
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+MEMORY = 200_000  # words remembered before the memory starts anew
 
 
 class WordPieces:
-    """The pieces of words under a Hugging Face tokenizer; a word keeps at most `per_word` of them."""
+    """The pieces of words under a Hugging Face tokenizer; a word keeps at most `per_word` of them.
 
-    def __init__(self, tokenizer: Any, per_word: int) -> None:
+    `own` are the ids of tokens that a model added, which no text means.
+
+    Safe to be called from several threads: the memory is only ever added to or replaced, and one thread at a time asks
+    the tokenizer, which could not answer two.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, per_word: int, own: Iterable[int] = ()) -> None:
         self.tokenizer = tokenizer
         self.per_word = per_word
         self.clipped = 0  # words that had more pieces: they stay words, described by their beginning
         self.prefix, self.suffix = _special_pieces(tokenizer)
         self.pad: int = tokenizer.pad_token_id or 0
         self._unknown: int = tokenizer.unk_token_id or 0
-        self._special = frozenset(tokenizer.all_special_ids)  # a text that spells out "[SEP]" does not mean it
+        self._special = frozenset((*tokenizer.all_special_ids, *own))  # a text that spells out "[SEP]" does not mean it
         self._spaced = bool(getattr(tokenizer, "add_prefix_space", None) is not None)
         self._known: dict[str, tuple[int, ...]] = {}
+        self._lock = Lock()
 
     def __call__(self, words: Sequence[str]) -> list[tuple[int, ...]]:
         known = self._known
-        if new := list({word for word in words if word not in known}):
-            if len(known) + len(new) > MEMORY:
-                known = self._known = {}
-                new = list(set(words))
-            self._learn(new)
+        if any(word not in known for word in words):
+            known = self._with(words)
         return [known[word] for word in words]
 
-    def _learn(self, words: list[str]) -> None:
+    def _with(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """The memory with these words in it."""
+        with self._lock:
+            known = self._known
+            new = list({word for word in words if word not in known})
+            if len(known) + len(new) > MEMORY:
+                known, new = {}, list(set(words))
+            known.update(zip(new, self._encoded(new), strict=True))
+            self._known = known
+            return known
+
+    def _encoded(self, words: list[str]) -> list[tuple[int, ...]]:
+        if not words:
+            return []
         longest = 64 * self.per_word  # characters: beyond them no piece would be kept
         texts = [f" {word[:longest]}" if self._spaced else word[:longest] for word in words]
         encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        rows = []
         for word, ids in zip(words, encoded, strict=True):
             self.clipped += len(ids) > self.per_word or len(word) > longest
             kept = (self._unknown if i in self._special else i for i in ids[: self.per_word])
-            self._known[word] = tuple(kept) or (self._unknown,)
+            rows.append(tuple(kept) or (self._unknown,))
+        return rows
 
 
-def _special_pieces(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _special_pieces(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What the tokenizer puts before and behind a text."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     full = tokenizer("a")["input_ids"]

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from spanwise.document import Offsets
 
@@ -46,7 +47,7 @@ _ELISIONS = "[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|dell|nell|dall|sull|all|un
 
 def segment(text: str) -> tuple[Offsets, ...]:
     """The words of a text, from left to right; together they hold every character that is not white space."""
-    spans = (match.span() for match in _WORD.finditer(text))
+    spans = (match.span() for match in _word_pattern().finditer(text))
     return tuple(map(Offsets._make, _within_limit(spans)))
 
 
@@ -81,7 +82,8 @@ def _ranges(belongs: Callable[[str], bool]) -> str:
     return "".join(f"\\u{first:04x}-\\u{last:04x}" for first, last in ranges)
 
 
-def _compile() -> re.Pattern[str]:
+@cache  # a tenth of a second, which documents that come with words do not pay
+def _word_pattern() -> re.Pattern[str]:
     """The rules in order of precedence. What a rule can give back after a failure is bounded: time stays linear."""
     without_spaces = re.compile(f"[{_UNSPACED}]")
     mark = _ranges(lambda c: c in _CLINGING or unicodedata.category(c)[0] == "M") + "\U000e0100-\U000e01ef"
@@ -114,6 +116,3 @@ def _compile() -> re.Pattern[str]:
         r"\S",
     )
     return re.compile(f"(?:{'|'.join(rules)})[{mark}]*+")  # marks stay with what they stand on
-
-
-_WORD = _compile()

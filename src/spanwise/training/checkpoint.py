@@ -15,7 +15,8 @@ from torch.optim import Optimizer
 
 from spanwise.errors import ModelError
 from spanwise.files import replacing
-from spanwise.models.base import SpanModel
+from spanwise.pipeline.folder import persistent_buffers
+from spanwise.seam.module import Trainable
 
 MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
@@ -34,8 +35,8 @@ class Progress:
     data: int = 0  # marks the training data
 
 
-def save_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer, progress: Progress) -> None:
-    tensors = {}
+def save_checkpoint(path: Path, model: Trainable, optimizer: Optimizer, progress: Progress) -> None:
+    tensors = {f"buffer.{name}": value for name, value in persistent_buffers(model).items()}
     for name, parameter in model.named_parameters():
         tensors[f"parameter.{name}"] = parameter.detach()
         for moment, value in optimizer.state.get(parameter, {}).items():
@@ -44,7 +45,7 @@ def save_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer, progress
         save_file(tensors, draft, metadata={"progress": json.dumps(asdict(progress))})
 
 
-def load_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer) -> Progress:
+def load_checkpoint(path: Path, model: Trainable, optimizer: Optimizer) -> Progress:
     """Put model and optimiser back to where the checkpoint was written."""
     try:
         with safe_open(path, framework="pt") as file, torch.no_grad():
@@ -53,6 +54,8 @@ def load_checkpoint(path: Path, model: SpanModel, optimizer: Optimizer) -> Progr
                 parameter.copy_(file.get_tensor(f"parameter.{name}"))
                 if f"step.{name}" in stored:
                     optimizer.state[parameter] = _moments(file, name, parameter.device)
+            for name, buffer in persistent_buffers(model).items():
+                buffer.copy_(file.get_tensor(f"buffer.{name}"))
             return Progress(**json.loads(file.metadata()["progress"]))
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(f"{path}: this checkpoint cannot be used ({error}); delete it to start anew.") from None

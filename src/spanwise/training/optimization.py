@@ -6,11 +6,11 @@ import torch
 from torch import nn
 from torch.optim import AdamW
 
-from spanwise.models.base import SpanModel
 from spanwise.recipe import TrainSection
+from spanwise.seam.module import Trainable
 
 
-def optimizer_for(model: SpanModel, options: TrainSection) -> AdamW:
+def optimizer_for(model: Trainable, options: TrainSection) -> AdamW:
     """What was pretrained learns at `encoder_lr`, the rest at `task_lr`; biases and norms do not decay."""
     pretrained = {id(p) for p in model.pretrained}
     still = _without_decay(model)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spanwise.metrics import Score
 
+log = logging.getLogger("spanwise")
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
+    """How long a run will be."""
+
     epochs: int
     batches: int  # of one epoch
     done: int  # batches of an earlier session
@@ -18,6 +23,8 @@ class TrainingPlan:
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
+    """What one batch cost and gave."""
+
     epoch: int
     batch: int
     loss: float
@@ -46,6 +53,8 @@ class DevScore:
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
+    """What an epoch gave."""
+
     epoch: int
     losses: Mapping[str, float]  # means over the epoch
     dev: DevScore | None
@@ -86,6 +95,13 @@ class Silent:
     def step(self, report: StepReport) -> None: ...
 
     def epoch(self, report: EpochReport) -> None: ...
+
+
+class Logged(Silent):
+    """A listener that logs what the user must see: the one of a training that is started from Python."""
+
+    def tell(self, sentence: str) -> None:
+        log.warning(sentence)
 
 
 class Told(Silent):

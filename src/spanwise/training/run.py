@@ -13,17 +13,17 @@ from spanwise import runtime
 from spanwise.corpora import Corpus
 from spanwise.errors import RecipeError
 from spanwise.files import remove_drafts, write_text
-from spanwise.models.registry import find
-from spanwise.pretrained import CARD
-from spanwise.recipe import Recipe
+from spanwise.pipeline import CARD
+from spanwise.recipe import RECIPE, Recipe
+from spanwise.recipe.parsing import read_recipe
 from spanwise.schema import EntityType, RelationType
 from spanwise.training.checkpoint import Progress
 from spanwise.training.preparation import Prepared, prepare
-from spanwise.training.reporting import Listener, Listeners, Silent
+from spanwise.training.reporting import Listener, Listeners, Logged, Silent
 from spanwise.training.tensorboard import TensorBoard
 from spanwise.training.trainer import CHECKPOINT, Trainer
 
-RECIPE, ENVIRONMENT, SUMMARY = "recipe.yaml", "environment.json", "run.json"
+ENVIRONMENT, SUMMARY = "environment.json", "run.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,18 @@ class RunSummary:
         return cls(dev, progress.best_epoch, progress.step, round(progress.seconds, 2))
 
 
-def train(recipe: Recipe, folder: Path, listener: Listener | None = None, corpus: Corpus | None = None) -> RunSummary:
-    """Train into a folder, or go on where an interrupted run of the same recipe stopped."""
-    listener = listener if listener and runtime.is_main_process() else Silent()
+def train(
+    recipe: Recipe, folder: Path | str, listener: Listener | None = None, corpus: Corpus | None = None
+) -> RunSummary:
+    """Train into a folder, or go on where an interrupted run of the same recipe stopped.
+
+    `corpus` replaces the data that the recipe names, such as documents made in memory.
+    """
+    folder = Path(folder)
+    listener = (listener or Logged()) if runtime.is_main_process() else Silent()
     _check_folder(recipe, folder)
     prepared = prepare(recipe, corpus)
-    for sentence in prepared.told:
+    for sentence in prepared.notices:
         listener.tell(sentence)
     if recipe.train.tensorboard and runtime.is_main_process():
         listener = Listeners(listener, TensorBoard(folder))
@@ -80,20 +86,29 @@ def _check_folder(recipe: Recipe, folder: Path) -> None:
     written = folder / RECIPE
     if not written.exists():
         raise RecipeError(f"{folder} is not empty and holds no run of spanwise; give another folder.")
-    if written.read_text(encoding="utf-8") != recipe.dump():
+    if not _same_recipe(recipe, written):
         raise RecipeError(f"{folder} holds an interrupted run of another recipe; give another folder.")
+
+
+def _same_recipe(recipe: Recipe, written: Path) -> bool:
+    """Whether an earlier version or this one wrote the same recipe, whatever it looks like as text."""
+    try:
+        before = Recipe.parse(read_recipe(written, (), Recipe.model_fields))
+        return before == Recipe.parse(recipe.model_dump(mode="json"))
+    except RecipeError:
+        return False
 
 
 def model_card(prepared: Prepared, summary: RunSummary) -> str:
     """What a reader of the model folder wants to know first."""
-    recipe, schema = prepared.recipe, prepared.corpus.schema
+    recipe, schema = prepared.recipe, prepared.data.schema
     bundle = f", bundled with {recipe.bundle.name} (α = {recipe.bundle.alpha})" if recipe.bundle else ""
     score = "no dev data" if summary.dev_f1 is None else f"{100 * summary.dev_f1:.2f} (epoch {summary.best_epoch})"
-    relations = find(recipe.model.name).can.relations and schema.relations
+    relations = recipe.model.config.traits().relations and schema.relations
     rows: dict[str, Any] = {
         "model": f"{recipe.model.name}{bundle}",
         "encoder": Path(recipe.encoder.name).name,
-        "training data": f"{prepared.corpus.name}, {len(prepared.corpus.splits['train'])} documents",
+        "training data": f"{prepared.data.name}, {len(prepared.data.train)} documents",
         "dev micro F1, strict" + (", mean of entities and relations" if relations else ""): score,
         "seed": recipe.train.seed,
         "trained": f"{date.today()}, {summary.steps} steps",

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -15,18 +15,19 @@ import numpy as np
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
-from accelerate.utils import convert_to_fp32
-from torch import nn
+from torch import Tensor, nn
 
-from spanwise import pretrained, runtime
-from spanwise.batching import training_batches
+from spanwise import runtime
 from spanwise.document import Document
 from spanwise.errors import RecipeError
 from spanwise.files import write_text
 from spanwise.metrics import Score, score_entities, score_relations
-from spanwise.models.base import Loss, SpanModel
-from spanwise.nn.batch import Batch
-from spanwise.text.examples import Example
+from spanwise.pipeline import folder as model_folder
+from spanwise.pipeline.batches import training_batches
+from spanwise.seam.batch import Batch
+from spanwise.seam.module import Loss, Trainable
+from spanwise.text.alignment import AlignedDocument
+from spanwise.text.examples import Example, LostGold
 from spanwise.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from spanwise.training.optimization import optimizer_for, set_learning_rate
 from spanwise.training.preparation import Prepared
@@ -39,14 +40,21 @@ METRICS = "metrics.jsonl"
 class Objective(nn.Module):
     """Model and loss as one module: DDP must see every parameter that a loss uses, such as a CRF's transitions."""
 
-    def __init__(self, model: SpanModel) -> None:
+    def __init__(self, model: Trainable) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Batch) -> Loss:
-        scores = convert_to_fp32(self.model(batch))
-        with torch.autocast(batch.pieces.device.type, enabled=False):
-            return self.model.loss(scores, batch)
+    def forward(self, batch: Batch[Tensor]) -> Loss:
+        return self.model.training_loss(batch)
+
+
+@dataclass(frozen=True, slots=True)
+class DevSet:
+    """Documents that epochs are scored on, with their examples."""
+
+    documents: Sequence[Document]
+    examples: Sequence[Sequence[Example]]
+    scores_relations: bool
 
 
 class Trainer:
@@ -58,18 +66,31 @@ class Trainer:
         self.accelerator = _accelerator(self.options.precision, listener)
         runtime.seed_step(self.options.seed)
         self.pipeline = prepared.pipeline()
-        self.examples = self._training_examples(prepared.corpus.splits["train"])
-        self.dev = prepared.corpus.splits.get("dev", ())
+        self.examples = self._training_examples(prepared.data.train)
+        self.dev = self._dev(prepared.data.split("dev") if "dev" in prepared.data.splits else ())
         self.optimizer = optimizer_for(self.pipeline.model, self.options)
         objective = Objective(self.pipeline.model)
         self.objective, self.prepared_optimizer = self.accelerator.prepare(objective, self.optimizer)
         self.progress = Progress(data=_fingerprint(self.examples))
         self.progress = self._resumed()
 
-    def _training_examples(self, documents: Sequence[Document]) -> list[Example]:
-        examples = [e for group in self.pipeline.builder.build(documents, gold=True) for e in group]
-        lost = self.pipeline.builder.lost
-        if lost.relations and self.pipeline.model.can.relations:
+    def _training_examples(self, documents: Sequence[AlignedDocument]) -> list[Example]:
+        built = [self.pipeline.training_task.builder.gold_examples(document) for document in documents]
+        self._report_lost(LostGold.joined(lost for _, lost in built))
+        return [example for examples, _ in built for example in examples]
+
+    def _dev(self, documents: Sequence[AlignedDocument]) -> DevSet | None:
+        """This process's share of dev, cut into examples once."""
+        if not documents:
+            return None
+        gold = [row.document for row in documents]
+        share = gold[self.accelerator.process_index :: self.accelerator.num_processes]
+        builder = self.pipeline.task.builder
+        scores_relations = self.pipeline.reader.traits.relations and any(document.relations for document in gold)
+        return DevSet(share, [builder.examples(document) for document in share], scores_relations)
+
+    def _report_lost(self, lost: LostGold) -> None:
+        if lost.relations and any(member.traits.relations for member in self.pipeline.members):
             self.listener.tell(
                 f"{len(lost.relations)} training relations join entities that cannot be learnt, share no window or lie "
                 f"on one span, such as {lost.relations[0][1].label!r} in document {lost.relations[0][0].id!r}."
@@ -81,7 +102,6 @@ class Trainer:
                     f"{len(rows)} training entities {kind} and cannot be learnt, such as {document.slice(entity)!r} "
                     f"in document {document.id!r}; `spanwise inspect` lists them."
                 )
-        return examples
 
     def _resumed(self) -> Progress:
         path = self.folder / CHECKPOINT
@@ -148,7 +168,7 @@ class Trainer:
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         rng = runtime.seed_step(self.options.seed, epoch, index, rank)
         share = batch[rank::world] or [batch[rank % len(batch)]]  # every process has a part of the same batch
-        tensors = self.pipeline.collate([self.examples[i] for i in share], rng=rng).to(self.accelerator.device)
+        tensors = self._tensors([self.examples[i] for i in share], rng)
         with self.accelerator.no_sync(self.objective) if not closes else nullcontext():
             loss = self.objective(tensors)
             self.accelerator.backward(loss.total / group)
@@ -162,13 +182,18 @@ class Trainer:
             self.prepared_optimizer.step()
             self.prepared_optimizer.zero_grad()
         terms = {name: float(term.detach()) for name, term in loss.terms.items()}
-        return StepReport(epoch, index, total, terms, int(tensors.piece_mask.sum()) * world)
+        return StepReport(epoch, index, total, terms, int(tensors.words.piece_mask.sum()) * world)
+
+    def _tensors(self, examples: Sequence[Example], rng: np.random.Generator) -> Batch[Tensor]:
+        device = self.accelerator.device
+        batch = self.pipeline.training_batch(examples, rng)
+        return batch.map(lambda array: torch.from_numpy(array).to(device, non_blocking=True))
 
     def _close_epoch(self, epoch: int, losses: Mapping[str, float]) -> None:
-        score = self._score_dev() if self.dev else None
+        score = self._score_dev(self.dev) if self.dev else None
         best = score is None or score.f1 > self.progress.best_f1
         if best and self.accelerator.is_main_process:
-            pretrained.save(self.pipeline, self.folder)
+            model_folder.save(self.pipeline, self.folder)
         self.progress = replace(
             self.progress,
             epoch=epoch + 1,
@@ -183,18 +208,18 @@ class Trainer:
         self._checkpoint()
         self.listener.epoch(report)
 
-    @torch.inference_mode()
-    def _score_dev(self) -> DevScore:
+    def _score_dev(self, dev: DevSet) -> DevScore:
         """Micro scores on dev, every process counting on its share."""
-        rank, world = self.accelerator.process_index, self.accelerator.num_processes
-        share = self.dev[rank::world]
-        options = self.recipe.evaluation
-        found = self.pipeline.predict(share, token_budget=options.token_budget)
-        entities = self._summed(score_entities(share, found).micro)
-        if not self.pipeline.model.can.relations or not any(document.relations for document in self.dev):
+        self.pipeline.fresh_runner()
+        thresholds = self.pipeline.thresholds(None, None)
+        found = self.pipeline.predict_examples(
+            dev.documents, dev.examples, self.pipeline.task, thresholds, self.recipe.evaluation.token_budget
+        )
+        entities = self._summed(score_entities(dev.documents, found).micro)
+        if not dev.scores_relations:
             return DevScore(entities)
         symmetric = {relation.name for relation in self.pipeline.schema.relations if relation.symmetric}
-        return DevScore(entities, self._summed(score_relations(share, found, symmetric=symmetric).strict.micro))
+        return DevScore(entities, self._summed(score_relations(dev.documents, found, symmetric=symmetric).strict.micro))
 
     def _summed(self, share: Score) -> Score:
         counts = torch.tensor([share.correct, share.predicted, share.gold], device=self.accelerator.device)
@@ -235,4 +260,6 @@ def _fingerprint(examples: Sequence[Example]) -> int:
     for example in examples:
         for part in (example.pieces, example.gold, example.relations):
             mark = crc32(part.tobytes(), mark)
+        if not example.annotated.all():
+            mark = crc32(example.annotated.tobytes(), mark)
     return mark

@@ -1,0 +1,215 @@
+"""Corpora: named ones, whose files are checked against their published checksums, and the user's own files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spanwise import formats
+from spanwise.corpora.catalogue import CHECKSUMS, CORPORA, NamedCorpus
+from spanwise.document import Document, overlap
+from spanwise.errors import CorpusError, InputError
+from spanwise.schema import EntityType, RelationType, Schema
+
+DATA_VARIABLE = "SPANWISE_DATA"
+DEFAULT_ROOT = Path("..", "shared", "data")
+PACKAGE = Path(__file__).parents[1]  # bundled files lie under it
+# testa and testb are the dev and the test split of CoNLL-2003
+_SPLIT_IN_NAME = re.compile(
+    r"(?<![a-z])(?:(?P<train>train(?:ing)?)"
+    r"|(?P<dev>dev(?:el|elopment)?|val(?:id|idation)?|testa)"
+    r"|(?P<test>test(?:ing|b)?))(?![a-z])"
+)
+NAMES = tuple(named.name for named in CORPORA)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Named splits of documents plus their schema."""
+
+    name: str
+    splits: Mapping[str, tuple[Document, ...]]
+    schema: Schema
+
+    @classmethod
+    def from_documents(
+        cls,
+        train: Iterable[Document],
+        dev: Iterable[Document] = (),
+        test: Iterable[Document] = (),
+        *,
+        schema: Schema | None = None,
+        name: str = "documents",
+    ) -> Corpus:
+        """A corpus of documents in memory; without a schema, of the labels that occur in train."""
+        given = {"train": tuple(train), "dev": tuple(dev), "test": tuple(test)}
+        splits = {split: documents for split, documents in given.items() if documents}
+        schema = schema or Schema.from_documents(given["train"])
+        for split, documents in splits.items():
+            schema.check(documents, split)
+        return cls(name, splits, schema)
+
+    def split(self, name: str) -> tuple[Document, ...]:
+        """One split, or a sentence that names those there are."""
+        if name not in self.splits:
+            raise CorpusError(f"corpus {self.name!r} has no split {name!r}; it has {sorted(self.splits)}.")
+        return self.splits[name]
+
+
+def load(name: str, root: Path | None = None) -> Corpus:
+    """A named corpus, or one fold of it ("ade/0"), from `root`, else $SPANWISE_DATA, else ../shared/data."""
+    named, cut = _find(name)
+    folder = _folder(named, root)
+    for path in (*cut.values(), *filter(None, [named.schema_file])):
+        _verify(named, folder, path)
+    splits = {split: tuple(formats.read(folder / path, named.format)) for split, path in cut.items()}
+    content = json.loads((folder / named.schema_file).read_text("utf-8")) if named.schema_file else {}
+    if named.schema_form == "ontology":
+        # the arguments have no type of their own, so that the corpus is one of triggers
+        splits = {split: tuple(map(formats.triggers_only, documents)) for split, documents in splits.items()}
+    if named.without_overlaps:
+        splits = {split: tuple(d for d in documents if not overlap(d.entities)) for split, documents in splits.items()}
+    return Corpus(name, splits, _schema(named, content, (d for split in splits.values() for d in split)))
+
+
+def from_files(
+    train: Iterable[Path | str],
+    dev: Iterable[Path | str] = (),
+    test: Iterable[Path | str] = (),
+    *,
+    format: str | None = None,
+    scheme: str | None = None,
+    skip_bad: bool = False,
+    report: formats.Report | None = None,
+    check_labels: bool = True,
+) -> Corpus:
+    """A corpus of the user's own files. The schema is what occurs in train.
+
+    Other labels in dev or test are refused, but for a look at the files (`check_labels=False`).
+    """
+    paths = {"train": _paths(train), "dev": _paths(dev), "test": _paths(test)}
+    if not paths["train"]:
+        raise InputError("no file to train on was given; give at least one.")
+    splits = {
+        split: tuple(
+            document
+            for path in files
+            for document in formats.read(path, format, scheme=scheme, skip_bad=skip_bad, report=report)
+        )
+        for split, files in paths.items()
+        if files
+    }
+    schema = Schema.from_documents(splits["train"])
+    for split in splits if check_labels else ():
+        schema.check(splits[split], ", ".join(map(str, paths[split])))
+    return Corpus(paths["train"][0].stem, splits, schema)
+
+
+def split_by_name(files: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+    """Train, dev and test files, as their names tell (dev, devel, valid, testa …).
+
+    All are train when no name tells a split, or all tell the same. Anything else that leaves a doubt is refused: a test
+    file among those to train on would spoil every score.
+    """
+    listed = list(files)
+    told = {file: _split_in_name(file) for file in listed}
+    if len(set(told.values())) <= 1:
+        return listed, [], []
+    if silent := [file.name for file in listed if told[file] is None]:
+        raise InputError(
+            f"the name of {silent[0]!r} does not tell its split, but those of other files do; give it with --dev or "
+            f"--test, or put 'train' into its name."
+        )
+    if "train" not in told.values():
+        raise InputError(
+            "the names of the files tell dev and test, but none tells train; give dev and test files with --dev and "
+            "--test, apart from those to train on."
+        )
+    train, dev, test = ([file for file in listed if told[file] == split] for split in ("train", "dev", "test"))
+    return train, dev, test
+
+
+def _split_in_name(file: Path) -> str | None:
+    found = _SPLIT_IN_NAME.search(file.name.lower())
+    return found.lastgroup if found else None
+
+
+def is_present(named: NamedCorpus, root: Path | None = None) -> bool:
+    """Whether every file of the corpus is on this machine; checksums are left to `load`."""
+    return all((_folder(named, root) / path).is_file() for path in named.files)
+
+
+def _find(name: str) -> tuple[NamedCorpus, Mapping[str, str]]:
+    """The declaration of a name and the files of its splits."""
+    base, _, fold = name.partition("/")
+    named = next((named for named in CORPORA if named.name == base), None)
+    if named is None:
+        raise CorpusError(f"there is no corpus {name!r}; known are {', '.join(NAMES)}.")
+    if not fold and base == name:
+        return named, named.splits
+    if fold not in map(str, range(len(named.folds))):
+        folds = f"0 to {len(named.folds) - 1}" if named.folds else "none"
+        raise CorpusError(f"corpus {base!r} has no fold {fold!r}; its folds are {folds}.")
+    return named, named.folds[int(fold)]
+
+
+def _folder(named: NamedCorpus, root: Path | None) -> Path:
+    if named.bundled:
+        return PACKAGE
+    return root or Path(os.environ.get(DATA_VARIABLE) or DEFAULT_ROOT)
+
+
+def _verify(named: NamedCorpus, folder: Path, path: str) -> None:
+    """Refuse a file that is missing or is not the published one; what ships with the package is trusted."""
+    file = folder / path
+    if named.bundled:
+        return
+    if not file.is_file():
+        raise CorpusError(
+            f"corpus {named.name!r} is not on this machine ({file} is missing); get it ({named.source}) and set the "
+            f"environment variable {DATA_VARIABLE} to the folder that holds {path!r}."
+        )
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    if found != CHECKSUMS[path]:
+        raise CorpusError(
+            f"{file} is not the published file (its SHA-256 is {found}, expected was {CHECKSUMS[path]}); "
+            f"get it again ({named.source}), or pass it as a file of your own."
+        )
+
+
+def _schema(named: NamedCorpus, content: dict[str, Any], documents: Iterable[Document]) -> Schema:
+    if named.schema_form == "spert":
+        return _spert_schema(named, content)
+    if named.schema_file and named.schema_form == "native":
+        return Schema.from_dict(content)
+    found = Schema.from_documents(documents)
+    described = {name: _told(name, content[name]["description"]) for name in content} or named.descriptions
+    return replace(found, entities=tuple(EntityType(name, described[name]) for name in found.entity_names))
+
+
+def _told(name: str, description: str) -> str:
+    """GENEVA's descriptions speak of agents and goals, and seldom of what the event is called."""
+    return f"{name.replace('_', ' ')}: {description}"
+
+
+def _spert_schema(named: NamedCorpus, content: dict[str, Any]) -> Schema:
+    """The types of SpERT's types file, in its order; its verbose names say no more than the labels do."""
+    return Schema(
+        tuple(EntityType(name, named.descriptions[name]) for name in content["entities"]),
+        tuple(
+            RelationType(name, named.relation_descriptions[name], relation["symmetric"])
+            for name, relation in content["relations"].items()
+        ),
+    )
+
+
+def _paths(files: Iterable[Path | str]) -> list[Path]:
+    if isinstance(files, str | Path):
+        raise InputError(f"a list of files was expected, but {str(files)!r} is one path; put it in a list.")
+    return [Path(file) for file in files]

@@ -1,0 +1,1 @@
+"""Scores to predictions, in numpy: spans, pairs, pointers and tags."""

@@ -1,0 +1,134 @@
+"""Entities from scores of candidate spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from spanwise.decoding.probabilities import sigmoid, softmax
+from spanwise.seam.batch import Array, Batch, Floats, Ints
+from spanwise.seam.decoder import (
+    Decoder,
+    NoRows,
+    PredictedSpans,
+    Prediction,
+    Proposal,
+    ScoreThresholds,
+    overlap_free,
+    to_predictions,
+)
+
+A = TypeVar("A")
+
+
+class SpanScores(NamedTuple, Generic[A]):
+    """Of N spans, before softmax or sigmoid."""
+
+    logits: A  # [N, 1 + E] with None first, or [N, E] where labels are scored independently
+
+
+class SpanRows(NamedTuple, Generic[A]):
+    """Spans that stage two scores."""
+
+    spans: A  # [K, 3]
+
+
+class ScreeningScores(NamedTuple, Generic[A]):
+    """How likely each candidate is an entity, before the sigmoid; empty where all of them are scored."""
+
+    screening: A  # [N]
+
+
+@dataclass(frozen=True)
+class SpanDecoder(Decoder[SpanScores[Floats], NoRows, NoRows]):
+    """The best label of each span, or every label that is probable enough."""
+
+    kind: ClassVar[str] = "spans"
+    first: ClassVar[type[tuple[object, ...]]] = SpanScores
+
+    nested: bool
+    multi_label: bool = False
+
+    def propose(
+        self,
+        first: SpanScores[Floats],
+        batch: Batch[Array],
+        thresholds: ScoreThresholds,
+        given: PredictedSpans | None = None,
+    ) -> Proposal[NoRows]:
+        if given is not None:
+            return Proposal(given)
+        options = {"nested": self.nested, "multi_label": self.multi_label}
+        return Proposal(select_spans(first.logits, batch.proposals.spans, thresholds.entities, **options))
+
+
+@dataclass(frozen=True)
+class TwoStageSpanDecoder(Decoder[ScreeningScores[Floats], SpanRows[Array], SpanScores[Floats]]):
+    """Stage two labels the candidates that pass the screening, or all where there is none."""
+
+    kind: ClassVar[str] = "two-stage-spans"
+    first: ClassVar[type[tuple[object, ...]]] = ScreeningScores
+    rows: ClassVar[type[tuple[object, ...]]] = SpanRows
+    second: ClassVar[type[tuple[object, ...]]] = SpanScores
+
+    nested: bool
+    multi_label: bool = False
+    screening_threshold: float | None = None
+
+    def propose(
+        self,
+        first: ScreeningScores[Floats],
+        batch: Batch[Array],
+        thresholds: ScoreThresholds,
+        given: PredictedSpans | None = None,
+    ) -> Proposal[SpanRows[Array]]:
+        if given is not None:
+            return Proposal(given)
+        spans = batch.proposals.spans
+        if self.screening_threshold is not None:
+            spans = spans[sigmoid(first.screening) >= self.screening_threshold]
+        return Proposal(PredictedSpans.empty(), [SpanRows(spans)] if len(spans) else [])
+
+    def decode(
+        self,
+        proposal: Proposal[SpanRows[Array]],
+        second: Iterable[tuple[SpanRows[Array], SpanScores[Floats]]],
+        batch: Batch[Array],
+        thresholds: ScoreThresholds,
+    ) -> list[Prediction]:
+        options = {"nested": self.nested, "multi_label": self.multi_label}
+        found = [select_spans(s.logits, r.spans, thresholds.entities, **options) for r, s in second]
+        return to_predictions(found[0] if found else proposal.spans, batch.size)
+
+
+def select_spans(
+    logits: Floats, spans: Array, thresholds: Floats, *, nested: bool, multi_label: bool
+) -> PredictedSpans:
+    """Spans that have a label, with it; in flat mode, of those that overlap, the most probable.
+
+    Softmax: the best class counts if it is a label and probable enough. Sigmoid: every label that is.
+    logits [N, 1 + E] or [N, E]; spans [N, 3], grouped by example; thresholds [E]
+    """
+    rows, labels, scores = (_independent if multi_label else _exclusive)(logits, thresholds)
+    found = PredictedSpans(spans[rows].astype(np.int64, copy=False), labels, scores)
+    if nested or not len(rows):
+        return found
+    return found.take(overlap_free(found, shared=multi_label))
+
+
+def _exclusive(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
+    best = logits.argmax(-1)
+    rows = np.flatnonzero(best)
+    labels = best[rows] - 1
+    scores = softmax(logits[rows])[np.arange(len(rows)), labels + 1]
+    kept = scores >= thresholds[labels]
+    return rows[kept], labels[kept], scores[kept]
+
+
+def _independent(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
+    scores = sigmoid(logits)
+    rows, labels = np.nonzero(scores >= thresholds)
+    return rows, labels, scores[rows, labels]

@@ -1,0 +1,156 @@
+"""Entities from BIO tags: 0 is O, 1 + 2k begins an entity of type k, 2 + 2k is inside one.
+
+An I- tag without its B- starts an entity. With a CRF the best chain is found by Viterbi (BL-NER eq. 11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanwise.decoding.probabilities import softmax
+from spanwise.seam.batch import Array, Batch, Bools, Floats, Ints
+from spanwise.seam.decoder import Decoder, NoRows, PredictedSpans, Proposal, ScoreThresholds
+
+A = TypeVar("A")
+Doubles = NDArray[np.float64]
+
+
+class TagScores(NamedTuple, Generic[A]):
+    """Scores of every word's tags; the transitions of a CRF, or empty ones."""
+
+    emissions: A  # [B, T, C]
+    transitions: A  # [C, C]   from row to column
+    start: A  # [C]
+    end: A  # [C]
+
+
+@dataclass(frozen=True)
+class TagDecoder(Decoder[TagScores[Floats], NoRows, NoRows]):
+    """The most probable tag of each word, or of the sentence with a CRF; runs of one type become entities."""
+
+    kind: ClassVar[str] = "tags"
+    first: ClassVar[type[tuple[object, ...]]] = TagScores
+
+    crf: bool = False
+
+    def propose(
+        self,
+        first: TagScores[Floats],
+        batch: Batch[Array],
+        thresholds: ScoreThresholds,
+        given: PredictedSpans | None = None,
+    ) -> Proposal[NoRows]:
+        if given is not None:
+            return Proposal(given)
+        scored = batch.words.scored.astype(np.bool_)
+        tags, probability = best_chains(first, scored) if self.crf else best_tags(first.emissions)
+        return Proposal(combine_tags(np.where(scored, tags, 0), probability, thresholds.entities))
+
+
+def best_tags(emissions: Floats) -> tuple[Ints, Floats]:
+    """Each word's best tag and, where it is not O, its probability. [B, T, C] -> [B, T] each"""
+    tags = emissions.argmax(-1)
+    probability = np.ones(tags.shape, np.float32)
+    entity = tags > 0
+    probability[entity] = softmax(emissions[entity]).max(-1, initial=0.0)
+    return tags, probability
+
+
+def best_chains(scores: TagScores[Floats], scored: Bools) -> tuple[Ints, Floats]:
+    """The best chain over the scored words of each example, and the marginal probabilities of its tags."""
+    shift = scored.argmax(1)[:, None]  # context stands before the chain
+    length = scored.shape[1]
+    place = np.minimum(np.arange(length) + shift, length - 1)
+    chain = Chain(
+        np.take_along_axis(scores.emissions, place[..., None], axis=1).astype(np.float64),
+        np.arange(length) < scored.sum(1)[:, None],
+        *(part.astype(np.float64) for part in scores[1:]),
+    )
+    tags = chain.viterbi()
+    probability = np.take_along_axis(chain.marginals(), tags[..., None], axis=-1)[..., 0]
+    back = np.maximum(np.arange(length) - shift, 0)
+    return np.take_along_axis(tags, back, axis=1), np.take_along_axis(probability, back, axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Linear chains of tags, of which those behind a chain's end do not count."""
+
+    emissions: Doubles  # [B, T, C]
+    mask: Bools  # [B, T]
+    transitions: Doubles  # [C, C]
+    start: Doubles  # [C]
+    end: Doubles  # [C]
+
+    def viterbi(self) -> Ints:
+        """BL-NER eq. 11: the best chain. -> [B, T]; what stands behind a chain's end has no meaning."""
+        score = self.start + self.emissions[:, 0]
+        origins = []
+        for t in range(1, self.emissions.shape[1]):
+            reached = score[:, :, None] + self.transitions  # [B, C, C]
+            inside = self.mask[:, t, None]
+            origins.append(np.where(inside, reached.argmax(1), np.arange(score.shape[-1])))
+            score = np.where(inside, reached.max(1) + self.emissions[:, t], score)
+        tag = (score + self.end).argmax(-1)
+        chain = [tag]
+        for origin in reversed(origins):
+            tag = np.take_along_axis(origin, tag[:, None], axis=1)[:, 0]
+            chain.append(tag)
+        return np.stack(chain[::-1], axis=1)
+
+    def marginals(self) -> Doubles:
+        """The probability of each tag at each word, by forward and backward sums. -> [B, T, C]"""
+        forward, backward = self._forward(), self._backward()
+        total = forward + backward
+        powers = np.exp(total - total.max(-1, keepdims=True))
+        found: Doubles = powers / powers.sum(-1, keepdims=True)
+        return found
+
+    def _forward(self) -> Doubles:
+        """log of the summed weight of all chains that end in each tag. -> [B, T, C]"""
+        steps = [self.start + self.emissions[:, 0]]
+        for t in range(1, self.emissions.shape[1]):
+            moved = _log_product(steps[-1], self.transitions) + self.emissions[:, t]
+            steps.append(np.where(self.mask[:, t, None], moved, steps[-1]))
+        return np.stack(steps, axis=1)
+
+    def _backward(self) -> Doubles:
+        steps = [np.broadcast_to(self.end, self.emissions[:, 0].shape)]
+        for t in range(self.emissions.shape[1] - 1, 0, -1):
+            moved = _log_product(self.emissions[:, t] + steps[-1], self.transitions.T)
+            steps.append(np.where(self.mask[:, t, None], moved, steps[-1]))
+        return np.stack(steps[::-1], axis=1)
+
+
+def _log_product(vectors: Doubles, matrix: Doubles) -> Doubles:
+    """log(exp(v)·exp(M)), by rows of [B, C] and columns of [C, C], without overflow."""
+    terms = vectors[:, :, None] + matrix  # [B, C, C]
+    highest = terms.max(1)
+    found: Doubles = highest + np.log(np.exp(terms - highest[:, None]).sum(1))
+    return found
+
+
+def combine_tags(tags: Ints, probability: Floats, thresholds: Floats) -> PredictedSpans:
+    """The label combiner: runs of tags of one type become spans, as probable as the least probable of their tags."""
+    tags = np.pad(tags, ((0, 0), (1, 1)))  # an O before and behind every sentence
+    probability = np.pad(probability, ((0, 0), (1, 1)), constant_values=1.0)
+    kind = (tags - 1) // 2  # type of each tag; O is -1
+    inside = (tags > 0) & (tags % 2 == 0)
+    continues = np.zeros_like(inside)
+    continues[:, 1:] = inside[:, 1:] & (kind[:, 1:] == kind[:, :-1])
+    begins = np.flatnonzero((tags > 0) & ~continues)
+    if not len(begins):
+        return PredictedSpans.empty()
+    stops = np.flatnonzero(~continues)
+    ends = stops[np.searchsorted(stops, begins, side="right")]
+    borders = np.stack((begins, ends), axis=1).ravel()
+    scores = np.minimum.reduceat(probability.ravel(), borders)[::2]
+    row, start = np.divmod(begins, tags.shape[1])
+    spans = np.stack((row, start - 1, ends - row * tags.shape[1] - 1), axis=1)
+    labels = kind.ravel()[begins]
+    kept = scores >= thresholds[labels]
+    return PredictedSpans(spans[kept], labels[kept], scores[kept])

@@ -1,0 +1,50 @@
+"""What DSpERT and the biaffine classifier share: candidates, boundary smoothing and the loss over spans (eq. 7)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from spanwise.nn.sampling import SampledSpans, sampling_weights
+from spanwise.nn.smoothing import Smoothing, smoothed_loss, smoothed_targets
+from spanwise.seam.batch import Batch
+from spanwise.seam.config import SpanConfig
+from spanwise.seam.proposals import ALL_NEGATIVES, Negatives
+
+
+class SmoothedSpanConfig(SpanConfig):
+    """Options of the models that are trained with boundary smoothing."""
+
+    hidden: PositiveInt
+    dropout: float = Field(0.4, ge=0, lt=1)
+    negatives: PositiveInt | Literal["all"] = "all"  # spans of a training sentence that are not gold
+    smoothing: float = Field(0.1, ge=0, lt=1)  # ε of boundary smoothing; 0: none
+    smoothing_distance: PositiveInt = 1  # D
+
+    def negatives_per_example(self) -> Negatives:
+        return Negatives(ALL_NEGATIVES if self.negatives == "all" else self.negatives)
+
+
+def candidate_weights(batch: Batch[Tensor], config: SmoothedSpanConfig) -> Tensor:
+    """The inverse of the sampling rate of the batch's candidates. -> [N]"""
+    return sampling_weights(batch.proposals.spans, batch.proposals.labels, batch.words.scored, config.resolved_width())
+
+
+def smoothed_span_loss(
+    logits: Tensor, sampled: SampledSpans, weights: Tensor, batch: Batch[Tensor], config: SmoothedSpanConfig
+) -> Tensor:
+    """Summed over spans, averaged over sentences. logits [M, 1 + E] or [M, E] of sampled candidates; weights [N]"""
+    gold = batch.known()
+    smoothing = Smoothing(config.smoothing, config.smoothing_distance)
+    labels, width = gold.annotated.shape[1], config.resolved_width()
+    targets = smoothed_targets(batch.proposals.spans, gold.entities, batch.words.scored, labels, width, smoothing)
+    total = smoothed_loss(
+        logits,
+        targets[sampled.candidates],
+        weights[sampled.candidates] * sampled.weights,
+        gold.annotated[sampled.spans[:, 0]],
+        multi_label=config.multi_label,
+    )
+    return total / batch.size

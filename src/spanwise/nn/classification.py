@@ -1,0 +1,31 @@
+"""Classes of spans: one softmax over None and the labels, or a sigmoid for each label."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+UNKNOWN = -1e9  # the logit of a label that an example was not annotated for
+
+
+def class_count(labels: int, multi_label: bool) -> int:
+    """Outputs of a classifier: None and the labels, or the labels alone."""
+    return labels if multi_label else 1 + labels
+
+
+def span_loss(logits: Tensor, labels: Tensor, annotated: Tensor, *, multi_label: bool) -> Tensor:
+    """Cross entropy averaged over spans; with several labels per span binary, summed over labels.
+
+    logits [N, 1 + E] or [N, E]; labels [N, E]; annotated [N, E], false where a label is unknown
+    """
+    if not multi_label:
+        target = torch.where(labels.any(-1), labels.int().argmax(-1) + 1, 0)
+        return F.cross_entropy(without_unknown(logits, annotated), target)
+    each = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")
+    return (each * annotated).sum() / max(len(logits), 1)
+
+
+def without_unknown(logits: Tensor, annotated: Tensor) -> Tensor:
+    """Logits of None and the labels, none of which is left to labels that are unknown. -> [N, 1 + E]"""
+    return logits.masked_fill(F.pad(~annotated, (1, 0)), UNKNOWN)

@@ -1,0 +1,51 @@
+"""The options a model is built from, with nothing left open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from spanwise.errors import InputError
+from spanwise.pipeline.pipeline import Member
+from spanwise.recipe import BundleSection, EncoderConfig, ModelSection, Recipe
+from spanwise.schema import Schema
+from spanwise.text.profile import DataProfile
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What `config.json` of a model folder holds; `reads` names the member of a bundle that reads out."""
+
+    encoder: EncoderConfig
+    model: ModelSection
+    bundle: BundleSection | None = None
+    threshold: float | None = None  # lowest probability of an entity, where a call names none; None: the model's own
+    reads: str | None = None  # None: `model`
+
+    @classmethod
+    def from_recipe(cls, recipe: Recipe, profile: DataProfile) -> Blueprint:
+        """The recipe's options, with every "auto" derived from the training data."""
+        model, bundle = recipe.model, recipe.bundle
+        return cls(
+            recipe.encoder,
+            model.model_copy(update={"config": model.config.fitted(profile)}),
+            bundle and bundle.model_copy(update={"config": bundle.config.fitted(profile)}),
+            recipe.evaluation.threshold,
+        )
+
+    @property
+    def sections(self) -> tuple[ModelSection, ...]:
+        """Of the model, and of its partner in a bundle."""
+        return (self.model,) if self.bundle is None else (self.model, self.bundle)
+
+    def members(self, schema: Schema) -> tuple[Member, ...]:
+        return tuple(
+            Member(s.name, s.config.traits(), s.config.proposer(schema), s.config.decoder(schema))
+            for s in self.sections
+        )
+
+    def read_by(self, name: str | None) -> Blueprint:
+        """The same with another member to read out."""
+        names = [section.name for section in self.sections]
+        if name is not None and name not in names:
+            raise InputError(f"the model has no member {name!r} to read out; choose from {', '.join(names)}.")
+        return replace(self, reads=name) if name is not None else self

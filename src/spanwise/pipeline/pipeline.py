@@ -1,0 +1,232 @@
+"""Documents in, documents out, through one model on any backend."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanwise.document import Document
+from spanwise.errors import InputError
+from spanwise.pipeline.assembly import predicted_document, related_document
+from spanwise.pipeline.batches import prediction_batches
+from spanwise.pipeline.collate import collate, given_spans, label_texts
+from spanwise.schema import EntityType, Schema
+from spanwise.seam.batch import Array, Floats, LabelTexts
+from spanwise.seam.decoder import Decoder, Prediction, ScoreThresholds
+from spanwise.seam.proposals import Proposer
+from spanwise.seam.runner import Runner, run
+from spanwise.seam.traits import Traits
+from spanwise.text.alignment import aligned
+from spanwise.text.examples import Example, ExampleBuilder, LostGold
+from spanwise.text.pieces import WordPieces
+
+Threshold = float | Mapping[str, float]  # for all labels, or by label
+TOKEN_BUDGET = 4096  # word pieces of one batch, padding included
+log = logging.getLogger("spanwise")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A configured model as the pipeline sees it."""
+
+    name: str
+    traits: Traits
+    proposer: Proposer | None
+    decoder: Decoder
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How text is cut: the most word pieces of a window, how many neighbours share, and whether at every sentence."""
+
+    limit: int
+    overlap: int
+    by_sentence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a pipeline is asked for: labels, their texts for models that read them, and windows that leave room."""
+
+    schema: Schema
+    labels: LabelTexts[Array] | None
+    builder: ExampleBuilder
+
+
+class Pipeline:
+    """A model that reads documents. No call changes what another gives, so that several threads may share it."""
+
+    def __init__(
+        self,
+        reader: Member,
+        schema: Schema,
+        pieces: WordPieces,
+        windows: Windows,
+        runner: Runner,
+        threshold: float | None = None,
+    ) -> None:
+        self.reader, self.schema, self.pieces, self.windows = reader, schema, pieces, windows
+        self.runner = runner
+        self.threshold = reader.traits.threshold if threshold is None else threshold
+        self.task = self.task_for(schema)
+        self._warned = False
+
+    def task_for(self, schema: Schema, traits: Traits | None = None) -> Task:
+        """Labels with what must be known of them to read text."""
+        traits = traits or self.reader.traits
+        texts = {
+            "none": None,
+            "names": schema.entity_names,
+            "descriptions": [entity.description for entity in schema.entities],
+        }[traits.label_texts]
+        labels = None if texts is None else label_texts(self.pieces, self.windows.limit, texts)
+        limit = self.windows.limit - traits.reserved_pieces
+        if labels is not None and traits.labels_in_window:
+            limit -= labels.pieces.shape[1] - len(self.pieces.prefix)
+        builder = ExampleBuilder(
+            self.pieces,
+            schema,
+            limit=limit,
+            overlap=self.windows.overlap,
+            by_sentence=self.windows.by_sentence,
+            context=traits.context,
+        )
+        return Task(schema, labels, builder)
+
+    def new_labels(self, labels: Mapping[str, str]) -> Task:
+        """A task for labels that training may never have seen, each with the text that describes it."""
+        if not self.reader.traits.open_labels:
+            raise InputError(
+                f"this {self.reader.name} has weights of its own for each label and takes no new ones; train a model "
+                f"that takes them (see `spanwise models`)."
+            )
+        return self.task_for(Schema(tuple(EntityType(name, text) for name, text in labels.items())))
+
+    def predict(
+        self,
+        documents: Sequence[Document],
+        task: Task | None = None,
+        *,
+        threshold: Threshold | None = None,
+        relation_threshold: Threshold | None = None,
+        token_budget: int = TOKEN_BUDGET,
+    ) -> list[Document]:
+        """The documents with the model's annotations instead of their own, in order."""
+        task = task or self.task
+        groups = [task.builder.examples(document) for document in documents]
+        return self.predict_examples(
+            documents, groups, task, self.thresholds(threshold, relation_threshold, task.schema), token_budget
+        )
+
+    def predict_examples(
+        self,
+        documents: Sequence[Document],
+        groups: Sequence[Sequence[Example]],
+        task: Task,
+        thresholds: ScoreThresholds,
+        token_budget: int = TOKEN_BUDGET,
+    ) -> list[Document]:
+        """The same from examples that were built before."""
+        self._warn_clipped()
+        found = self._run(groups, task, thresholds, token_budget)
+        rows = zip(documents, groups, found, strict=True)
+        return [predicted_document(*row, task.schema, self.reader.traits) for row in rows]
+
+    def relate(
+        self,
+        documents: Sequence[Document],
+        *,
+        relation_threshold: Threshold | None = None,
+        token_budget: int = TOKEN_BUDGET,
+    ) -> list[Document]:
+        """The documents with their own entities and the model's relations between them."""
+        thresholds = self.thresholds(None, relation_threshold, self.schema)
+        self._check_given(documents)
+        rows = [aligned(document.without_relations()) for document in documents]
+        built = [self.task.builder.gold_examples(row, trim=False) for row in rows]
+        self._warn_clipped()
+        _warn_lost(LostGold.joined(lost for _, lost in built))
+        groups = [examples for examples, _ in built]
+        found = self._run(groups, self.task, thresholds, token_budget, given=True)
+        return [related_document(*row, self.schema) for row in zip(rows, groups, found, strict=True)]
+
+    def _run(
+        self,
+        groups: Sequence[Sequence[Example]],
+        task: Task,
+        thresholds: ScoreThresholds,
+        token_budget: int,
+        *,
+        given: bool = False,
+    ) -> list[list[Prediction]]:
+        """Predictions about the examples of each document, batched by length across documents."""
+        examples = [example for group in groups for example in group]
+        found: list[Prediction] = [Prediction()] * len(examples)
+        for rows in prediction_batches(examples, token_budget):
+            chosen = [examples[index] for index in rows]
+            for index, prediction in zip(rows, self._predictions(chosen, task, thresholds, given), strict=True):
+                found[index] = prediction
+        results = iter(found)
+        return [[next(results) for _ in group] for group in groups]
+
+    def _predictions(
+        self, examples: Sequence[Example], task: Task, thresholds: ScoreThresholds, given: bool
+    ) -> list[Prediction]:
+        batch = collate(examples, self.pieces, None if given else self.reader.proposer, labels=task.labels)
+        entities = given_spans(examples) if given else None
+        return run(self.runner, self.reader.decoder, batch, thresholds, entities)
+
+    def thresholds(
+        self, entities: Threshold | None, relations: Threshold | None, schema: Schema | None = None
+    ) -> ScoreThresholds:
+        """The lowest probability of every type; the model's own where none is given."""
+        schema = schema or self.schema
+        return ScoreThresholds(
+            _vector(entities, schema.entity_names, self.threshold),
+            _vector(relations, schema.relation_names, self.reader.traits.relation_threshold),
+        )
+
+    def _check_given(self, documents: Sequence[Document]) -> None:
+        if not self.reader.traits.relations:
+            raise InputError(
+                f"{self.reader.name} does not predict relations; train a model that does (see `spanwise models`)."
+            )
+        for document in documents:
+            if unknown := sorted({entity.label for entity in document.entities} - set(self.schema.entity_names)):
+                raise InputError(
+                    f"the model has no entity label {unknown[0]!r}; rename it to one of "
+                    f"{', '.join(self.schema.entity_names)}, or leave such entities out."
+                )
+
+    def _warn_clipped(self) -> None:
+        """Say once that very long words are read by their beginning only; as words they are all there."""
+        if self.pieces.clipped and not self._warned:
+            self._warned = True
+            most = self.pieces.per_word
+            log.warning("a word of more than %d pieces is read by its first ones; see encoder.pieces_per_word.", most)
+
+
+def _warn_lost(lost: LostGold) -> None:
+    for kind, rows in (("does not fall on word borders", lost.misaligned), ("fits into no window", lost.split)):
+        if rows:
+            document, entity = rows[0]
+            log.warning(
+                "%d of the given entities take part in no relation, such as %r in document %r, which %s.",
+                *(len(rows), document.slice(entity), document.id, kind),
+            )
+
+
+def _vector(threshold: Threshold | None, names: Sequence[str], own: float) -> Floats:
+    threshold = own if threshold is None else threshold
+    if not isinstance(threshold, Mapping):
+        threshold = dict.fromkeys(names, threshold)
+    if odd := [value for value in threshold.values() if not isinstance(value, (int, float))]:
+        raise InputError(f"a threshold is a number, or a mapping of labels to numbers, not {odd[0]!r}.")
+    if unknown := sorted(set(threshold) - set(names)):
+        raise InputError(f"there is no label {unknown[0]!r} to set a threshold for; choose from {', '.join(names)}.")
+    if wrong := [value for value in threshold.values() if not 0 <= value <= 1]:
+        raise InputError(f"a threshold is a probability between 0 and 1, not {wrong[0]}.")
+    return np.array([float(threshold.get(name, own)) for name in names], np.float32)

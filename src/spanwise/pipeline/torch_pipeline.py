@@ -1,0 +1,99 @@
+"""A pipeline on PyTorch: built fresh for training, or from a model folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from spanwise.pipeline.blueprint import Blueprint
+from spanwise.pipeline.collate import collate
+from spanwise.pipeline.encoders import add_special_tokens, window_limits, word_encoder
+from spanwise.pipeline.pipeline import Pipeline, Task
+from spanwise.pipeline.torch_runner import TorchRunner
+from spanwise.recipe import ModelSection
+from spanwise.schema import Schema
+from spanwise.seam.batch import Array, Batch
+from spanwise.seam.bundle import Bundle
+from spanwise.seam.module import SpanModel, Trainable
+from spanwise.seam.registry import find_model
+from spanwise.text.examples import Example
+from spanwise.text.pieces import WordPieces
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+class TorchPipeline(Pipeline):
+    """A pipeline that can be trained and saved. `model` is what is trained: one model, or a bundle of two."""
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        schema: Schema,
+        transformer: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> None:
+        self.blueprint, self.tokenizer = blueprint, tokenizer
+        self.members = blueprint.members(schema)
+        tokens = [token for member in self.members for token in member.traits.special_tokens]
+        special_ids = add_special_tokens(transformer, tokenizer, tokens)
+        encoder = word_encoder(transformer, blueprint.encoder, special_ids)
+        models: list[SpanModel] = [find_model(s.name)(encoder, s.config, schema) for s in blueprint.sections]
+        bundle = blueprint.bundle
+        self.model: Trainable = models[0] if bundle is None else Bundle(models[0], models[1], bundle.alpha)
+        place = next((i for i, member in enumerate(self.members) if member.name == blueprint.reads), 0)
+        self.torch_runner = TorchRunner(models[place])
+        super().__init__(
+            self.members[place],
+            schema,
+            WordPieces(tokenizer, blueprint.encoder.pieces_per_word, special_ids.values()),
+            window_limits(transformer, tokenizer, blueprint.encoder),
+            self.torch_runner,
+            blueprint.threshold,
+        )
+        self.training_task = self._training_task()
+        if self.training_task.labels is not None:
+            for model in models:
+                model.initialize(self.training_task.labels.map(torch.from_numpy))
+
+    def _training_task(self) -> Task:
+        """What both members of a bundle learn from: texts for the one that reads them, windows that fit both."""
+        traits = [member.traits for member in self.members]
+        joint = replace(
+            traits[0],
+            label_texts=next((t.label_texts for t in traits if t.label_texts != "none"), "none"),
+            labels_in_window=any(t.labels_in_window for t in traits),
+            context=max(t.context for t in traits),
+            reserved_pieces=max(t.reserved_pieces for t in traits),
+        )
+        return self.task_for(self.schema, joint)
+
+    def fresh_runner(self) -> None:
+        """Forget what was computed from the weights, which have changed."""
+        self.runner = self.torch_runner = TorchRunner(self.torch_runner.model)
+
+    def with_labels(self, schema: Schema) -> TorchPipeline:
+        """The reader alone with its weights and labels that it can be asked for: a model of its own, to be saved."""
+        section = next(section for section in self.blueprint.sections if section.name == self.reader.name)
+        alone = ModelSection(name=section.name, config=section.config)
+        blueprint = replace(self.blueprint, model=alone, bundle=None, reads=None)
+        pipeline = TorchPipeline(blueprint, schema, self.model.encoder.transformer, self.tokenizer)
+        pipeline.model.load_state_dict(self.torch_runner.model.state_dict())
+        return pipeline
+
+    def training_batch(self, examples: Sequence[Example], rng: np.random.Generator | None = None) -> Batch[Array]:
+        """A batch with gold for all members; with `rng` candidates are sampled, as training does."""
+        proposers = [member.proposer for member in self.members]
+        return collate(
+            examples,
+            self.pieces,
+            proposers[0],
+            partner=proposers[1] if len(proposers) > 1 else None,
+            labels=self.training_task.labels,
+            gold=True,
+            rng=rng,
+        )

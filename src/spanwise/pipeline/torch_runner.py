@@ -1,0 +1,72 @@
+"""The PyTorch backend."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanwise.seam.batch import Array, Batch, LabelTexts
+from spanwise.seam.module import SpanModel, Tensors
+from spanwise.seam.runner import Arrays, StageOne
+
+LABEL_SETS, LABEL_NUMBERS = 8, 2**26  # how many encoded label sets are kept, and how many numbers of them together
+
+
+class TorchRunner:
+    """Runs a model in inference mode. The labels of a set are encoded once; the model's weights must not change.
+
+    Several threads may call it: all that they share is the memory of encoded labels, behind a lock.
+    """
+
+    def __init__(self, model: SpanModel) -> None:
+        self.model = model
+        self._labels: OrderedDict[tuple[int, bytes], Tensors] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @torch.inference_mode()
+    def forward(self, batch: Batch[Array]) -> StageOne:
+        if self.model.training:
+            self.model.eval()
+        device = self.device
+        tensors = batch.map(lambda array: torch.from_numpy(array).to(device, non_blocking=True))
+        labels = None if batch.labels is None else self._encoded(batch.labels, tensors.label_texts())
+        output = self.model(tensors, labels)
+        return StageOne(_arrays(output.scores), output.features)
+
+    @torch.inference_mode()
+    def rescore(self, features: object, rows: Arrays) -> Arrays:
+        tensors = (torch.from_numpy(np.ascontiguousarray(array)).to(self.device) for array in rows)
+        return _arrays(self.model.rescore(features, type(rows)(*tensors)))
+
+    def _encoded(self, arrays: LabelTexts[Array], texts: LabelTexts[Tensor]) -> Tensors:
+        key = len(arrays.pieces), arrays.pieces.tobytes()
+        with self._lock:
+            if key in self._labels:
+                self._labels.move_to_end(key)
+                return self._labels[key]
+        encoded = self.model.encode_labels(texts)
+        with self._lock:
+            self._labels[key] = encoded
+            while len(self._labels) > LABEL_SETS or (len(self._labels) > 1 and self._numbers() > LABEL_NUMBERS):
+                self._labels.popitem(last=False)
+        return encoded
+
+    def _numbers(self) -> int:
+        return sum(tensor.numel() for encoded in self._labels.values() for tensor in encoded)
+
+
+def _arrays(tensors: Tensors) -> Arrays:
+    """The same named tuple as numpy arrays in full precision."""
+    full = (t.float() if t.is_floating_point() else t for t in tensors)
+    named = cast(Callable[..., Arrays], type(tensors))
+    return named(*(t.cpu().numpy() for t in full))

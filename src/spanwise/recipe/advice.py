@@ -1,0 +1,168 @@
+"""A recipe that fits a user's data: which model suits it and why, by the rules in recipes/advice/rules.yaml."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from spanwise.recipe.parsing import RECIPES
+from spanwise.text.profile import DataProfile
+
+RULES = RECIPES / "advice" / "rules.yaml"
+STEPS = 1500  # optimizer steps that a small encoder needs, about
+COVERAGE = 0.99  # share of the entities that the model's width covers
+Options = dict[str, Any]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Conditions(_Frozen):
+    """What a rule asks of the data; None: it does not matter."""
+
+    relations: bool | None = None
+    nested: bool | None = None
+    shared: bool | None = None
+    min_width: int = 0
+
+    def hold(self, facts: Mapping[str, Any]) -> bool:
+        wanted = {"relations": self.relations, "nested": self.nested, "shared": self.shared}
+        fits = all(value is None or value == bool(facts[name]) for name, value in wanted.items())
+        return fits and bool(facts["width"] >= self.min_width)
+
+
+class Rule(_Frozen):
+    """A recommendation, with placeholders for facts about the data."""
+
+    when: Conditions = Conditions()
+    model: Options
+    bundle: Options | None = None
+    why: str
+
+
+class Advice(_Frozen):
+    """The content of the rules file: rules in order of precedence, and a comment for each key of a recipe."""
+
+    rules: tuple[Rule, ...]
+    comments: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The sections `model` and `bundle` for a user's data, and the reason."""
+
+    model: Options
+    bundle: Options | None
+    why: str
+
+
+@cache
+def advice() -> Advice:
+    """The rules that ship with the package."""
+    return Advice.model_validate(yaml.safe_load(RULES.read_text(encoding="utf-8")))
+
+
+def choose(profile: DataProfile) -> Choice:
+    """The model of the first rule that fits the data."""
+    facts = _facts(profile)
+    rule = next(rule for rule in advice().rules if rule.when.hold(facts))
+    bundle = None if rule.bundle is None else _filled(rule.bundle, facts)
+    return Choice(_filled(rule.model, facts), bundle, rule.why.format_map(facts))
+
+
+def _facts(profile: DataProfile) -> dict[str, Any]:
+    """What conditions are checked against and placeholders are filled with."""
+    return {
+        "documents": profile.documents,
+        "entities": profile.entities,
+        "relations": profile.relations,
+        "labels": profile.labels,
+        "shared": profile.shared_entities,
+        "nested": profile.nested,
+        "width": profile.covering_width(COVERAGE),
+    }
+
+
+def _filled(options: Options, facts: Mapping[str, Any]) -> Options:
+    """The options with placeholders such as "{width}" replaced by the value itself, a number or a truth value."""
+    values = {f"{{{name}}}": value for name, value in facts.items()}
+    return {key: values.get(option, option) if isinstance(option, str) else option for key, option in options.items()}
+
+
+def recommend(
+    profile: DataProfile, files: Mapping[str, Sequence[Path]], recipe: Path, format: str | None = None
+) -> str:
+    """The text of a commented recipe for files with this profile, to be written to `recipe`."""
+    choice = choose(profile)
+    lines = [
+        f"# spanwise train {recipe.name} --out runs/mine",
+        f"# {profile.documents:,} documents, {profile.entities:,} entities, {profile.labels} types, "
+        f"{profile.script} script.",
+        f"# Why this model: {choice.why}.",
+        "encoder:",
+        _encoder(profile.script),
+        "model:",
+        *_pairs(choice.model),
+    ]
+    if choice.bundle:
+        lines.append(
+            "bundle:                     # a second model on the same encoder helps to train it (BL-NER, eq. 19)"
+        )
+        lines += _pairs(choice.bundle)
+    lines += ["data:", *_data(files, recipe.parent, format)]
+    lines += ["train:", *_pairs(_training(profile.documents, has_dev=bool(files.get("dev"))))]
+    return "\n".join(lines) + "\n"
+
+
+def _training(documents: int, *, has_dev: bool) -> Options:
+    batch_size = 8 if documents < 2000 else 16
+    epochs = max(3, min(30, round(STEPS * batch_size / max(1, documents))))
+    patience = {"patience": 5} if has_dev else {}
+    return {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "encoder_lr": 0.0002,
+        "task_lr": 0.001,
+        "seed": 1,
+        **patience,
+    }
+
+
+def _pairs(values: Options) -> list[str]:
+    """Lines of a YAML mapping, with the comments of the rules file."""
+    comments, rows = advice().comments, []
+    for key, value in values.items():
+        text = f"  {key}: {yaml.safe_dump(value).removesuffix('...' + chr(10)).strip()}"
+        rows.append(f"{text:<28}# {comments[key]}" if key in comments else text)
+    return rows
+
+
+def _encoder(script: str) -> str:
+    if script in ("latin", "none"):
+        comment = "small, English, in a wheel; any folder or hub name works"
+    else:
+        comment = f"English: for {script} text give the folder or hub name of an encoder that reads it"
+    return f"  name: minilm              # {comment}"
+
+
+def _data(files: Mapping[str, Sequence[Path]], folder: Path, format: str | None) -> list[str]:
+    rows = [f"  {split}: {_listed(paths, folder)}" for split, paths in files.items() if paths]
+    return rows + ([f"  format: {format}"] if format else [])
+
+
+def _listed(paths: Sequence[Path], folder: Path) -> str:
+    return yaml.safe_dump([_relative(path, folder) for path in paths], default_flow_style=True, width=10**6).strip()
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Beside or below the recipe a relative path, so that both can move together; else an absolute one."""
+    path, folder = path.resolve(), folder.resolve()
+    return os.path.relpath(path, folder) if path.is_relative_to(folder.parent) else str(path)

@@ -1,0 +1,96 @@
+"""From a YAML file and overrides to the content of a recipe; wrong input ends with one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from spanwise.corpora.options import DataOptions
+from spanwise.corpora.yaml_files import copied, first_problem, read_yaml
+from spanwise.errors import RecipeError
+from spanwise.recipe.renamed import modernized
+
+RECIPE = "recipe.yaml"  # in a run folder
+RECIPES = Path(__file__).parent.parent / "recipes"
+Section = TypeVar("Section", bound=BaseModel)
+
+
+def find_recipe(name: Path | str) -> Path:
+    """A recipe file, or the shipped recipe of this name."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    shipped = RECIPES / f"{path.name.removesuffix('.yaml')}.yaml"
+    if len(path.parts) == 1 and shipped.exists():
+        return shipped
+    if path.exists():  # a folder, which reading refuses
+        return path
+    known = ", ".join(sorted(file.stem for file in RECIPES.glob("*.yaml")))
+    raise RecipeError(f"there is no recipe file {str(name)!r}; write one with `spanwise init`, or choose from {known}.")
+
+
+def read_recipe(path: Path, overrides: Iterable[str], sections: Iterable[str]) -> dict[str, Any]:
+    """The content of a recipe file, with overrides applied."""
+    data = read_yaml(path)
+    if not isinstance(data, dict):
+        raise RecipeError(f"{path}: a recipe is a mapping with the sections {', '.join(sections)}.")
+    return override(modernized(data), overrides)
+
+
+def validated(kind: type[Section], data: object, where: str) -> Section:
+    """The data as a section; errors begin with `where` and the key."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise RecipeError(f"{where}: {first_problem(error)}") from None
+    except RecipeError as error:  # about a model's own options
+        raise RecipeError(f"{where}: {error}") from None
+
+
+def override(data: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
+    """The data with `dotted.key=value` assignments applied."""
+    result: dict[str, Any] = copied(data)
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key:
+            raise RecipeError(f"--set takes key=value, as in --set train.seed=2, not {assignment!r}.")
+        *sections, last = key.split(".")
+        _section(result, sections, key)[last] = _value(key, value)
+    return result
+
+
+def _section(data: dict[str, Any], sections: Iterable[str], key: str) -> dict[str, Any]:
+    """The mapping inside these sections, made where it is missing."""
+    for section in sections:
+        if data.get(section) is None:
+            data[section] = {}
+        data = data[section]
+        if not isinstance(data, dict):
+            raise RecipeError(f"--set {key}: {section!r} is a value and has no keys.")
+    return data
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise RecipeError(f"--set {key}: {text!r:.60} is not a YAML value.") from None
+
+
+def anchored(data: DataOptions, base: Path, overrides: Iterable[str]) -> DataOptions:
+    """Files are relative to the recipe that names them; those of an override to the working directory."""
+    assigned = {assignment.partition("=")[0] for assignment in overrides}
+
+    def folder(key: str) -> Path:
+        return Path.cwd() if assigned & {"data", f"data.{key}"} else base.absolute()
+
+    absolute: dict[str, Any] = {
+        split: tuple(folder(split) / path for path in getattr(data, split)) for split in ("train", "dev", "test")
+    }
+    if isinstance(data.descriptions, Path):
+        absolute["descriptions"] = folder("descriptions") / data.descriptions
+    return data.model_copy(update=absolute)

@@ -1,0 +1,142 @@
+"""The sections of a recipe and the recipe itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializeAsAny,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from spanwise.corpora.options import DataOptions
+from spanwise.corpora.yaml_files import first_problem
+from spanwise.errors import RecipeError
+from spanwise.recipe.parsing import anchored, read_recipe, validated
+from spanwise.recipe.renamed import modernized
+from spanwise.seam.config import ModelConfig
+from spanwise.seam.registry import find_model
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EncoderConfig(_Section):
+    """Which encoder, and how word vectors are made from it."""
+
+    name: str = "minilm"  # "minilm", a folder, or a name on the hub
+    pooling: Literal["max", "first", "mean"] = "max"
+    word_shapes: bool = True
+    freeze_embeddings: bool = False
+    recompute: bool = False  # store no activations of the encoder's blocks for the backward pass: less memory, slower
+    window: Literal["text", "sentence"] = "text"  # what is read at once: all that fits, or one sentence
+    max_pieces: int | None = Field(None, ge=64)  # of one window; None: as many as the encoder can read
+    pieces_per_word: int = Field(16, ge=1, le=32)
+    overlap: int = Field(64, ge=0)  # pieces that neighbouring windows share, at most a quarter of a window
+
+
+class ModelSection(_Section):
+    """A model by name with its validated options; written as a flat mapping such as `{name: seq-ner, tagging: crf}`."""
+
+    name: str
+    config: SerializeAsAny[ModelConfig]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_flat(cls, data: Any) -> Any:
+        """Validate what is not a key of the section as the model's own options."""
+        if not isinstance(data, dict) or isinstance(data.get("config"), ModelConfig):
+            return data
+        own = {key: data[key] for key in cls.model_fields if key in data and key != "config"}
+        options = {key: value for key, value in data.items() if key not in own}
+        return {**own, "config": _model_config(own.get("name"), options)}
+
+    @model_serializer
+    def _flat(self, info: SerializationInfo) -> dict[str, Any]:
+        own = {key: getattr(self, key) for key in type(self).model_fields if key != "config"}
+        return {**own, **self.config.model_dump(mode=info.mode)}
+
+
+def _model_config(name: object, options: dict[str, Any]) -> ModelConfig:
+    """The options of a model; without a name there is nothing to check them against, which the section reports."""
+    if not isinstance(name, str):
+        return ModelConfig()
+    try:
+        return find_model(name).Config(**options)
+    except ValidationError as error:
+        raise RecipeError(f"{name}: {first_problem(error)}") from None
+
+
+class BundleSection(ModelSection):
+    """The partner that a model is bundled with; `alpha` weighs the tagger's loss (BL-NER eq. 19)."""
+
+    alpha: float = Field(0.1, ge=0, le=1)
+
+
+class TrainSection(_Section):
+    """How long and how fast a model learns."""
+
+    epochs: int = Field(10, ge=1)
+    batch_size: int = Field(16, ge=1)
+    accumulate: int = Field(1, ge=1)
+    encoder_lr: float = Field(2e-4, gt=0)
+    task_lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(0.01, ge=0)
+    warmup: float = Field(0.1, ge=0, lt=1)
+    clip: float = Field(1.0, gt=0)
+    patience: int | None = Field(None, ge=1)  # epochs without a better dev F1 before training stops
+    seed: int = Field(1, ge=0)
+    precision: Literal["fp32", "bf16"] = "fp32"
+    checkpoint_steps: int | None = Field(None, ge=1)  # between checkpoints, besides one after every epoch
+    tensorboard: bool = False
+
+
+class EvaluationSection(_Section):
+    """How dev data is read during training, and the threshold that is stored with the model."""
+
+    token_budget: int = Field(4096, ge=64)  # word pieces of one batch on dev, padding included
+    threshold: float | None = Field(None, gt=0, le=1)  # lowest probability of an entity; None: the model's own
+
+
+class Recipe(_Section):
+    """All that a training run is made from. Recipes are compared by value."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    model: ModelSection
+    bundle: BundleSection | None = None
+    data: DataOptions = DataOptions()
+    train: TrainSection = TrainSection()
+    evaluation: EvaluationSection = EvaluationSection()
+
+    @model_validator(mode="after")
+    def _one_tagger(self) -> Recipe:
+        if self.bundle is None or self.model.config.traits().tagger != self.bundle.config.traits().tagger:
+            return self
+        pair = f"{self.model.name!r} cannot be bundled with {self.bundle.name!r}"
+        raise RecipeError(f"{pair}; bundle a span model with a tagger.")
+
+    @classmethod
+    def load(cls, path: Path | str, overrides: Iterable[str] = ()) -> Recipe:
+        """Read a recipe file; overrides are `dotted.key=value` with YAML values."""
+        path, overrides = Path(path), tuple(overrides)
+        recipe = cls.parse(read_recipe(path, overrides, cls.model_fields), str(path))
+        return recipe.model_copy(update={"data": anchored(recipe.data, path.parent, overrides)})
+
+    @classmethod
+    def parse(cls, data: dict[str, Any], where: str = "recipe") -> Recipe:
+        """A recipe from its sections, also from those that an earlier version wrote; `where` begins every error."""
+        return validated(cls, modernized(data), where)
+
+    def dump(self) -> str:
+        """The recipe as YAML, every option written out, those of its models included."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

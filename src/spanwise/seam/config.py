@@ -1,0 +1,85 @@
+"""A model's options: the only place that turns them into traits, candidates, a decoder and notices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+from spanwise.schema import Schema
+from spanwise.seam.decoder import Decoder
+from spanwise.seam.proposals import Negatives, Proposer, SpanProposer
+from spanwise.seam.traits import Traits
+from spanwise.text.profile import DataProfile
+
+
+class ModelConfig(BaseModel):
+    """A model's own options; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def fitted(self, profile: DataProfile) -> Self:
+        """The same options with every "auto" derived from the training data."""
+        return self
+
+    def traits(self) -> Traits:
+        return Traits()
+
+    def notices(self, profile: DataProfile) -> Iterator[str]:
+        """What this model cannot learn from this data, one sentence each."""
+        yield from ()
+
+    def proposer(self, schema: Schema) -> Proposer | None:
+        """Candidates for this model; None for models that score words."""
+        return None
+
+    def decoder(self, schema: Schema) -> Decoder:
+        """How its scores become predictions."""
+        raise TypeError(f"{type(self).__name__} must define decoder()")
+
+
+class SpanConfig(ModelConfig):
+    """Options of models that classify spans up to a width."""
+
+    max_width: PositiveInt | Literal["auto"] = "auto"  # ε; auto: covers `coverage` of the training entities
+    coverage: float = Field(0.99, gt=0, le=1)
+    dropout: float = Field(0.1, ge=0, lt=1)
+    nested: bool = False
+    multi_label: bool = False  # a sigmoid per label instead of one softmax over the labels and None
+
+    def fitted(self, profile: DataProfile) -> Self:
+        if self.max_width != "auto":
+            return self
+        return self.model_copy(update={"max_width": profile.covering_width(self.coverage)})
+
+    def traits(self) -> Traits:
+        width = None if self.max_width == "auto" else self.max_width
+        threshold = 0.5 if self.multi_label else 0.0
+        return Traits(nested=self.nested, multi_label=self.multi_label, max_width=width, threshold=threshold)
+
+    def notices(self, profile: DataProfile) -> Iterator[str]:
+        yield from super().notices(profile)
+        width = self.resolved_width()
+        if wide := profile.wider_than(width):
+            share = wide / profile.aligned_entities
+            yield f"{wide} training entities ({share:.1%}) are wider than the model's max_width of {width} words."
+        if profile.shared_entities and not self.multi_label:
+            yield (
+                f"{profile.shared_entities} training entities share their span with one of another label, of which "
+                f"the model predicts one at most; set model.multi_label: true to predict all."
+            )
+
+    def resolved_width(self) -> int:
+        """ε as a number, which it is once the options are fitted."""
+        if self.max_width == "auto":
+            raise ValueError("max_width is still 'auto': call config.fitted(profile) before building the model")
+        return self.max_width
+
+    def negatives_per_example(self) -> Negatives:
+        """How many spans that are not entities a training example brings."""
+        raise TypeError(f"{type(self).__name__} must define negatives_per_example()")
+
+    def proposer(self, schema: Schema) -> Proposer:
+        width, negatives = self.resolved_width(), self.negatives_per_example()
+        return SpanProposer(max_width=width, negatives=negatives, merge_labels=self.multi_label)

@@ -1,0 +1,127 @@
+"""The torch side of the seam: what every model computes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.schema import Schema
+from spanwise.seam.batch import Batch, LabelTexts
+from spanwise.seam.config import ModelConfig
+from spanwise.seam.decoder import NoRows
+from spanwise.seam.encoding import Encoded, Encoder
+
+S = TypeVar("S", bound=tuple[Tensor, ...])  # scores that the decoder reads
+F = TypeVar("F", bound=tuple[Tensor, ...])  # features that stage two is computed from
+R = TypeVar("R", bound=tuple[Tensor, ...])  # rows that stage two scores
+T = TypeVar("T", bound=tuple[Tensor, ...])  # scores of these rows
+Tensors = tuple[Tensor, ...]
+
+
+class Output(NamedTuple, Generic[S, F]):
+    """What stage one gives, each a named tuple: the field names are the names of the exported graph's outputs."""
+
+    scores: S
+    features: F
+
+
+class Rescored(NamedTuple, Generic[R, T]):
+    """Rows and what stage two gives for them."""
+
+    rows: R
+    scores: T
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The weighted sum that is minimised, and the named terms it is made of."""
+
+    total: Tensor
+    terms: Mapping[str, Tensor]
+
+
+class Trainable(nn.Module, ABC):
+    """A model, or a bundle of two."""
+
+    encoder: Encoder
+
+    @abstractmethod
+    def training_loss(self, batch: Batch[Tensor]) -> Loss: ...
+
+    @property
+    @abstractmethod
+    def pretrained(self) -> Iterable[nn.Parameter]:
+        """What was pretrained and learns slowly."""
+
+
+class SpanModel(Trainable, Generic[S, F, R, T]):
+    """One class per paper: a batch in, scores out, and a loss from scores. A decoder turns scores into predictions.
+
+    Stage one (`forward`) scores words or candidate spans. Stage two (`rescore`), for models that have one, scores what
+    is proposed on the strength of stage one: pairs of entities, or matches of starts with ends.
+    """
+
+    Config: ClassVar[type[ModelConfig]]
+    summary: ClassVar[str]
+
+    def __init__(self, encoder: Encoder, config: ModelConfig, schema: Schema) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.config = config
+        self.schema = schema
+        self.traits = config.traits()
+
+    @property
+    def pretrained(self) -> Iterable[nn.Parameter]:
+        parameters: Iterable[nn.Parameter] = self.encoder.transformer.parameters()
+        return parameters
+
+    def initialize(self, labels: LabelTexts[Tensor]) -> None:
+        """Called once for a fresh model that reads about its labels, with their texts."""
+
+    def encode_labels(self, texts: LabelTexts[Tensor]) -> Tensors:
+        """What the model knows of C labels. At inference a runner calls it once per label set."""
+        return ()
+
+    def forward(self, batch: Batch[Tensor], labels: Tensors | None = None) -> Output[S, F]:
+        """Stage one. `labels` is what `encode_labels` gave for the batch's label texts, if that is known already."""
+        return self.score(self.encoder(batch.words, self.traits.hidden_states), batch, labels)
+
+    @abstractmethod
+    def score(self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None) -> Output[S, F]:
+        """Stage one from encoded words."""
+
+    def training_rows(self, output: Output[S, F], batch: Batch[Tensor]) -> R | None:
+        """What stage two learns from; None where there is nothing, and for models with one stage."""
+        return None
+
+    def rescore(self, features: F, rows: R) -> T:
+        """Stage two."""
+        raise TypeError(f"{type(self).__name__} has one stage")
+
+    @abstractmethod
+    def loss(self, output: Output[S, F], second: Rescored[R, T] | None, batch: Batch[Tensor]) -> Loss: ...
+
+    def training_loss(self, batch: Batch[Tensor], encoded: Encoded | None = None) -> Loss:
+        """The loss of both stages, computed in full precision from scores of any."""
+        output = self(batch) if encoded is None else self.score(encoded, batch)
+        rows = self.training_rows(output, batch)
+        second = None if rows is None else Rescored(rows, self.rescore(output.features, rows))
+        with torch.autocast(batch.words.pieces.device.type, enabled=False):
+            output = output._replace(scores=_full_precision(output.scores))
+            second = second and second._replace(scores=_full_precision(second.scores))
+            return self.loss(output, second, batch)
+
+
+OneStageModel = SpanModel[S, NoRows, NoRows, NoRows]
+
+
+def _full_precision(tensors: S) -> S:
+    """The same named tuple with every half-precision tensor in float32."""
+    full = (t.float() if t.is_floating_point() else t for t in tensors)
+    return type(tensors)(*full)

@@ -1,0 +1,118 @@
+"""What training data looks like: counts, script, widths, and how entities overlap."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from spanwise.text.alignment import AlignedDocument, Span
+from spanwise.text.words import script_of
+
+Marked = tuple[int, int, str]  # first word, last word (exclusive), label
+SCRIPT_DOCUMENTS, SCRIPT_CHARACTERS = 500, 200  # enough of the text to tell its script
+
+
+@dataclass(frozen=True, slots=True)
+class DataProfile:
+    """What the choice of a model and its options rests on; widths and overlaps are those of aligned entities."""
+
+    documents: int = 0
+    words: int = 0
+    entities: int = 0
+    relations: int = 0
+    labels: int = 0
+    script: str = "none"
+    widths: Mapping[int, int] = field(default_factory=dict)  # entities by number of words, each span and label once
+    nested: bool = False  # two entities with different bounds overlap
+    shared_entities: int = 0  # entities whose exact span also has an entity of another label
+    tag_pairs: frozenset[tuple[str, str]] = frozenset()  # BIO tags of words in two entities, the preceding one first
+    words_in_3plus_entities: int = 0
+    relation_widths: Mapping[int, int] = field(default_factory=dict)  # relations by the words of their wider argument
+
+    @property
+    def aligned_entities(self) -> int:
+        return sum(self.widths.values())
+
+    def covering_width(self, share: float) -> int:
+        """The smallest width that covers this share of the entities."""
+        total, covered = self.aligned_entities, 0
+        for width in sorted(self.widths):
+            covered += self.widths[width]
+            if covered >= share * total:
+                return width
+        return 1
+
+    def wider_than(self, width: int) -> int:
+        """How many entities have more words than this."""
+        return _beyond(self.widths, width)
+
+    def relations_wider_than(self, width: int) -> int:
+        """How many relations have an argument of more words than this."""
+        return _beyond(self.relation_widths, width)
+
+
+def profile(documents: Iterable[AlignedDocument]) -> DataProfile:
+    """Count what the documents hold."""
+    rows = list(documents)
+    marked = [_marked(row) for row in rows]
+    overlapping = [entities for entities in marked if _overlap((start, end) for start, end, _ in entities)]
+    labels = [Counter((start, end) for start, end, _ in entities) for entities in overlapping]  # of each span
+    tags = [tags for entities in overlapping for tags in _shared_tags(entities)]
+    return DataProfile(
+        documents=len(rows),
+        words=sum(len(row.document.words) for row in rows),
+        entities=sum(len(row.document.entities) for row in rows),
+        relations=sum(len(row.document.relations) for row in rows),
+        labels=len({entity.label for row in rows for entity in row.document.entities}),
+        script=_script(rows),
+        widths=_counted(end - start for entities in marked for start, end, _ in entities),
+        nested=any(_overlap(spans) for spans in labels),
+        shared_entities=sum(count for spans in labels for count in spans.values() if count > 1),
+        tag_pairs=frozenset((first, second) for first, second, *_ in tags),
+        words_in_3plus_entities=sum(len(row) > 2 for row in tags),
+        relation_widths=_counted(width for row in rows for width in _relation_widths(row)),
+    )
+
+
+def _marked(row: AlignedDocument) -> set[Marked]:
+    """The aligned entities, each span and label once."""
+    pairs = zip(row.spans, row.document.entities, strict=True)
+    return {(*span, entity.label) for span, entity in pairs if span is not None}
+
+
+def _script(rows: Sequence[AlignedDocument]) -> str:
+    """The script of most documents."""
+    counts = Counter(script_of(row.document.text[:SCRIPT_CHARACTERS]) for row in rows[:SCRIPT_DOCUMENTS])
+    return counts.most_common(1)[0][0] if counts else "none"
+
+
+def _shared_tags(marked: Iterable[Marked]) -> Iterator[list[str]]:
+    """The BIO tags of every word in several entities, the preceding entity's first: it starts first, or ends last."""
+    tags: defaultdict[int, list[str]] = defaultdict(list)
+    for start, end, label in sorted(marked, key=lambda entity: (entity[0], -entity[1], entity[2])):
+        for word in range(start, end):
+            tags[word].append(f"{'I' if word > start else 'B'}-{label}")
+    yield from (row for row in tags.values() if len(row) > 1)
+
+
+def _relation_widths(row: AlignedDocument) -> Iterator[int]:
+    """The words of each relation's wider argument; an argument that is not aligned does not count."""
+    for relation in row.document.relations:
+        spans = [span for span in (row.spans[relation.head], row.spans[relation.tail]) if span is not None]
+        if spans:
+            yield max(end - start for start, end in spans)
+
+
+def _overlap(spans: Iterable[Span]) -> bool:
+    """Whether two of the spans share a word."""
+    return any(one[1] > two[0] for one, two in pairwise(sorted(spans)))
+
+
+def _counted(widths: Iterable[int]) -> dict[int, int]:
+    return dict(sorted(Counter(widths).items()))
+
+
+def _beyond(widths: Mapping[int, int], width: int) -> int:
+    return sum(count for other, count in widths.items() if other > width)

@@ -1,0 +1,60 @@
+"""`--reads`: which member of a bundle is evaluated and predicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanwise import formats
+from spanwise.evaluation import evaluate
+from spanwise.inference.extractor import Extractor
+from spanwise.recipe import Recipe
+from spanwise.training.run import train
+
+Command = Callable[..., Any]
+MEMBERS = ("span-ner", "seq-ner")
+UNKNOWN = "the model has no member 'lear' to read out; choose from span-ner, seq-ner."
+
+
+@pytest.fixture(scope="module")
+def bundle(easy_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of a span model with a tagger, so short that they do not agree on everything."""
+    folder = tmp_path_factory.mktemp("runs") / "bundle"
+    overrides = ["model={name: span-ner}", "bundle={name: seq-ner}", "train.epochs=5"]
+    train(Recipe.load(easy_recipe, overrides), folder)
+    return folder
+
+
+def test_the_member_that_is_named_is_evaluated(command: Command, bundle: Path, easy_files: Path) -> None:
+    gold = list(formats.read(easy_files / "test.jsonl"))
+    found = {}
+    for name in MEMBERS:
+        done = command("evaluate", bundle, "--reads", name, "--json")
+        assert done.code == 0
+        found[name] = json.loads(done.out)
+        assert found[name] == evaluate(Extractor.from_pretrained(bundle, reads=name), gold).to_dict()
+    assert found["span-ner"] != found["seq-ner"]
+    assert json.loads(command("evaluate", bundle, "--json").out) == found["span-ner"]
+
+
+def test_the_member_that_is_named_predicts(command: Command, bundle: Path, easy_files: Path, tmp_path: Path) -> None:
+    source = easy_files / "test.jsonl"
+    found = {}
+    for name in MEMBERS:
+        target = tmp_path / f"{name}.jsonl"
+        assert command("predict", bundle, source, target, "--reads", name).code == 0
+        found[name] = list(formats.read(target))
+        assert found[name] == Extractor.from_pretrained(bundle, reads=name)(list(formats.read(source)))
+    assert found["span-ner"] != found["seq-ner"]
+    command("predict", bundle, source, tmp_path / "default.jsonl")
+    assert list(formats.read(tmp_path / "default.jsonl")) == found["span-ner"]
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "predict"])
+def test_an_unknown_member_is_refused_with_those_there_are(command: Command, bundle: Path, verb: str) -> None:
+    source = [] if verb == "evaluate" else ["-"]
+    assert command(verb, bundle, *source, "--reads", "lear", stdin=b'{"text": "Bo left ."}\n').refusal == UNKNOWN

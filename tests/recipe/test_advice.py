@@ -1,0 +1,106 @@
+"""Advice for `spanwise init`: the first rule that fits the data names the model and the reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanwise.recipe import Recipe
+from spanwise.recipe.advice import Choice, advice, choose, recommend
+from spanwise.text.profile import DataProfile
+
+FLAT = DataProfile(documents=100, words=2000, entities=300, labels=4, script="latin", widths={1: 200, 3: 100})
+WIDE = replace(FLAT, widths={20: 300})
+CASES = {
+    "flat": FLAT,
+    "wide": WIDE,
+    "nested": replace(FLAT, nested=True),
+    "shared": replace(FLAT, shared_entities=12),
+    "wide shared": replace(WIDE, shared_entities=12),
+    "nested shared": replace(FLAT, nested=True, shared_entities=1200),
+    "relations": replace(FLAT, relations=1500),
+    "nested relations": replace(FLAT, relations=1500, nested=True),
+    "shared relations": replace(FLAT, relations=1500, shared_entities=12),
+    "nested shared relations": replace(FLAT, relations=1500, shared_entities=12, nested=True),
+    "nothing": DataProfile(),
+}
+
+
+def parsed(choice: Choice) -> Recipe:
+    return Recipe.parse({"model": choice.model, "bundle": choice.bundle, "data": {"corpus": "demo"}})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_recommended_model_is_valid_and_can_predict_what_the_data_marks(case: str) -> None:
+    data, traits = CASES[case], parsed(choose(CASES[case])).model.config.traits()
+    assert traits.nested >= data.nested
+    assert traits.relations >= bool(data.relations)
+    assert traits.multi_label == (data.shared_entities > 0)
+    assert traits.max_width is None or traits.max_width == data.covering_width(0.99)
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("flat", "entities are flat and at most 3 words wide in 99 % of the cases"),
+        ("wide", "entities are flat and wide (99 % need 20 words), and a tagger has no limit of width"),
+        ("nested", "entities lie inside one another, and SpanNER keeps overlapping spans; 3 words cover 99 % of them"),
+        ("shared", "12 entities share their span with one of another label"),
+        ("wide shared", "20 words cover 99 % of the entities"),
+        ("nested shared", "1,200 entities share their span with one of another label"),
+        ("relations", "the data marks 1,500 relations, which SpERT finds with the entities; entities do not overlap"),
+        ("nested relations", "entities lie inside one another"),
+        ("shared relations", "12 entities share their span with one of another label"),
+    ],
+)
+def test_the_reason_names_what_the_choice_rests_on(case: str, reason: str) -> None:
+    why = choose(CASES[case]).why
+    assert reason in why
+    assert not {"{", "}", "\n"} & set(why)
+
+
+def test_wide_entities_get_a_tagger_unless_they_share_spans() -> None:
+    assert parsed(choose(WIDE)).model.config.traits().tagger
+    assert not parsed(choose(CASES["wide shared"])).model.config.traits().tagger
+
+
+def test_every_rule_is_the_choice_for_some_data() -> None:
+    models = {str(choose(data)) for data in CASES.values()}
+    assert len(models) >= len(advice().rules)
+    *_, last = advice().rules
+    assert last.when.hold({"relations": 0, "nested": False, "shared": 0, "width": 1})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_recipe_is_commented_and_loads(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    files = {"train": [tmp_path / "train.jsonl"], "dev": [], "test": []}
+    path.write_text(recommend(CASES[case], files, path, "jsonl"))
+    recipe, choice = Recipe.load(path), choose(CASES[case])
+    assert (recipe.model, recipe.bundle) == (parsed(choice).model, parsed(choice).bundle)
+    assert (recipe.data.train, recipe.data.format) == ((tmp_path / "train.jsonl",), "jsonl")
+    assert ("# a span may have several labels" in path.read_text()) == (CASES[case].shared_entities > 0)
+
+
+@pytest.mark.parametrize(
+    ("documents", "epochs", "batch_size"), [(10, 30, 8), (1000, 12, 8), (5000, 5, 16), (90000, 3, 16)]
+)
+def test_small_data_is_read_more_often(documents: int, epochs: int, batch_size: int, tmp_path: Path) -> None:
+    train = section(recommend(replace(FLAT, documents=documents), {"train": [tmp_path / "a"]}, tmp_path / "r.yaml"))
+    assert (train["epochs"], train["batch_size"]) == (epochs, batch_size)
+    assert "patience" not in train
+
+
+def test_with_dev_data_training_stops_early(tmp_path: Path) -> None:
+    files = {"train": [tmp_path / "a"], "dev": [tmp_path / "b"]}
+    assert section(recommend(FLAT, files, tmp_path / "r.yaml"))["patience"] == 5
+
+
+def section(text: str, name: str = "train") -> dict[str, Any]:
+    import yaml
+
+    found: dict[str, Any] = yaml.safe_load(text)[name]
+    return found
