@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bl_ner_oracle as paper
+from spanwise.decoding.overlaps import filter_overlaps, overlap_free
 from spanwise.seam.decoder import (
     PredictedRelations,
     PredictedSpans,
     ScoredSpan,
-    filter_overlaps,
-    overlap_free,
     to_predictions,
 )
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 import model_batches
 import smoothing_oracle
 from spanwise.corpora import Corpus
+from spanwise.decoding.spans import SpanRows
 from spanwise.document import Document
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.encoders import without_pooler
@@ -125,7 +126,7 @@ def batch_of(pipeline: TorchPipeline, *, training: bool = False) -> Batch[Tensor
 def logits_of(pipeline: TorchPipeline, batch: Batch[Tensor], spans: Tensor | None = None) -> Tensor:
     """What a two-stage model makes of these spans, or of all of the batch."""
     model: Any = pipeline.model
-    rows = pipeline.reader.decoder.rows(batch.proposals.spans if spans is None else spans)
+    rows = SpanRows(batch.proposals.spans if spans is None else spans)
     logits: Tensor = model.rescore(model(batch).features, rows).logits
     return logits
 

@@ -15,6 +15,7 @@ from deep_cases import without_dropout
 
 from model_batches import batch_of, gold_examples
 from spanwise.corpora import Corpus
+from spanwise.decoding.spans import SpanRows
 from spanwise.document import Document
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import TrainSection
@@ -52,7 +53,7 @@ def logits_of(pipeline: TorchPipeline) -> torch.Tensor:
     output = model(batch)
     if hasattr(output.scores, "logits"):
         return output.scores.logits
-    return model.rescore(output.features, pipeline.reader.decoder.rows(batch.proposals.spans)).logits
+    return model.rescore(output.features, SpanRows(batch.proposals.spans)).logits
 
 
 @torch.no_grad()

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from model_batches import arrays, batch_of, gold_examples
 from spanwise.corpora import Corpus
+from spanwise.decoding.spans import SpanRows
 from spanwise.pipeline.collate import collate
 from spanwise.pipeline.pipeline import Task
 from spanwise.pipeline.torch_pipeline import TorchPipeline
@@ -194,7 +195,7 @@ def test_scores_and_rescored_rows_are_named_arrays_in_single_precision(
     decoder = pipeline.reader.decoder
     batch = collate(examples, pipeline.pieces, pipeline.reader.proposer)
     first = pipeline.runner.forward(batch)
-    second = pipeline.runner.rescore(first.features, decoder.rows(batch.proposals.spans[::2]))  # not contiguous
+    second = pipeline.runner.rescore(first.features, SpanRows(batch.proposals.spans[::2]))  # not contiguous
     assert [type(part) for part in first.scores] == [np.ndarray]
     assert type(first.scores)._fields == decoder.first._fields
     assert type(second)._fields == decoder.second._fields

@@ -47,7 +47,6 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
 
     kind: ClassVar[str] = "pairs"
     first: ClassVar[type[tuple[object, ...]]] = SpanScores
-    rows: ClassVar[type[tuple[object, ...]]] = PairRows
     second: ClassVar[type[tuple[object, ...]]] = PairScores
 
     nested: bool

@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from spanwise.decoding.overlaps import overlap_free
 from spanwise.decoding.probabilities import sigmoid
 from spanwise.seam.batch import Array, Batch, Floats, Ints
 from spanwise.seam.decoder import (
@@ -20,7 +21,6 @@ from spanwise.seam.decoder import (
     Prediction,
     Proposal,
     ScoreThresholds,
-    overlap_free,
     to_predictions,
 )
 
@@ -62,7 +62,6 @@ class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores
 
     kind: ClassVar[str] = "pointers"
     first: ClassVar[type[tuple[object, ...]]] = PointerScores
-    rows: ClassVar[type[tuple[object, ...]]] = CellRows
     second: ClassVar[type[tuple[object, ...]]] = MatchScores
 
     nested: bool

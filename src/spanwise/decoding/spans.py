@@ -8,6 +8,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from spanwise.decoding.overlaps import overlap_free
 from spanwise.decoding.probabilities import sigmoid, softmax
 from spanwise.seam.batch import Array, Batch, Floats, Ints
 from spanwise.seam.decoder import (
@@ -17,7 +18,6 @@ from spanwise.seam.decoder import (
     Prediction,
     Proposal,
     ScoreThresholds,
-    overlap_free,
     to_predictions,
 )
 
@@ -71,7 +71,6 @@ class TwoStageSpanDecoder(Decoder[ScreeningScores[Floats], SpanRows[Array], Span
 
     kind: ClassVar[str] = "two-stage-spans"
     first: ClassVar[type[tuple[object, ...]]] = ScreeningScores
-    rows: ClassVar[type[tuple[object, ...]]] = SpanRows
     second: ClassVar[type[tuple[object, ...]]] = SpanScores
 
     nested: bool

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from spanwise.decoding.overlaps import filter_overlaps
 from spanwise.document import ANNOTATED, Document, Entity, Relation
 from spanwise.schema import Schema
-from spanwise.seam.decoder import Prediction, ScoredSpan, filter_overlaps
+from spanwise.seam.decoder import Prediction, ScoredSpan
 from spanwise.seam.traits import Traits
 from spanwise.text.alignment import AlignedDocument
 from spanwise.text.examples import Example

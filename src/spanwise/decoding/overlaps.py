@@ -1,0 +1,44 @@
+"""Heuristic decoding (BL-NER, section 3.2.3): of predictions that overlap, the most probable is kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import numpy as np
+
+from spanwise.seam.batch import Ints
+from spanwise.seam.decoder import PredictedSpans, ScoredSpan
+
+
+def filter_overlaps(spans: Sequence[ScoredSpan], *, shared: bool = False) -> list[ScoredSpan]:
+    """Of spans that overlap, the most probable; from left to right.
+
+    With `shared`, spans with the same bounds and other labels do not count as overlapping.
+    """
+    if not spans:
+        return []
+    start, end, label, score = zip(*spans, strict=True)
+    bounds = np.stack((np.zeros(len(start), np.int64), start, end), axis=1)
+    found = PredictedSpans(bounds, np.array(label, np.int64), np.array(score, np.float32))
+    return [spans[index] for index in overlap_free(found, shared=shared).tolist()]
+
+
+def overlap_free(found: PredictedSpans, *, shared: bool = False) -> Ints:
+    """Rows that heuristic decoding keeps, by example and start: a loop over predictions, most probable first."""
+    example, start, end = found.spans.T
+    taken: dict[int, tuple[list[int], list[int]]] = {}  # starts and ends, rising
+    kept = []
+    order = np.lexsort((found.labels, end, start, -found.scores))
+    columns = zip(order.tolist(), *(column[order].tolist() for column in (example, start, end)), strict=True)
+    for row, place, first, last in columns:
+        starts, ends = taken.setdefault(place, ([], []))
+        at = bisect_left(starts, last)
+        if at == 0 or ends[at - 1] <= first:
+            starts.insert(at, first)
+            ends.insert(at, last)
+        elif not (shared and (starts[at - 1], ends[at - 1]) == (first, last)):
+            continue
+        kept.append(row)
+    rows = np.array(kept, np.int64)
+    return rows[np.lexsort((found.labels[rows], end[rows], start[rows], example[rows]))]
