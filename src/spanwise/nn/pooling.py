@@ -24,8 +24,7 @@ class Maxima:
         reach = 1
         longest = widest if torch.compiler.is_exporting() else min(widest, self.length)  # a graph serves any length
         while 2 * reach <= longest:
-            behind = F.pad(table[-1], (0, 0, 0, reach), value=-torch.inf)[:, reach:]  # beyond the end is nothing
-            table.append(torch.maximum(table[-1], behind))
+            table.append(_doubled(table[-1], reach))
             reach *= 2
         self.levels = len(table)
         self.cells = torch.stack(table).reshape(-1, dim)  # [levels · B · T, d]
@@ -37,6 +36,13 @@ class Maxima:
         left = self.cells.index_select(0, base + first)
         right = self.cells.index_select(0, base + last + 1 - (1 << level))
         return torch.maximum(left, right)
+
+
+def _doubled(level: Tensor, reach: int) -> Tensor:
+    """Maxima over twice as many neighbours; beyond the end is nothing. [B, T, d] -> [B, T, d]"""
+    if torch.compiler.is_exporting():  # slices as long as a symbol says would nest from level to level
+        return torch.maximum(level, F.pad(level, (0, 0, 0, reach), value=-torch.inf)[:, reach:])
+    return torch.cat((torch.maximum(level[:, :-reach], level[:, reach:]), level[:, -reach:]), dim=1)
 
 
 def any_width(length: int) -> int:
