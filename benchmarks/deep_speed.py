@@ -2,14 +2,14 @@
 
     python benchmarks/deep_speed.py --depths 2 4 6 --widths 10 --plot docs/figures/deep_depth.svg
     python benchmarks/deep_speed.py --depths 6 --widths 2 5 10 15 --plot docs/figures/deep_width.svg
-    python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 100 --keep 1e-4
+    python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 100 --screening-threshold 1e-4
     python benchmarks/deep_speed.py --trained runs/deep runs/shallow --texts 256
 
-The texts are GENIA's test sentences, learnt in batches of similar length as in training. Models take turns in one
+The texts are GENIA's test sentences, learned in batches of similar length as in training. Models take turns in one
 process; the output is the ratio of their times to that of max-pooling over the top words (`depth: 0`) with the same
 widths and all spans, its spread over the repeats, and the ratio of the multiplications with additions that matrix
 products take in either (`counted`). Untrained weights, but for `--trained`, which reads with two model folders: so the
-screening is timed with scores that were learnt, with what it keeps of dev's and test's gold spans and costs in F1.
+screening is timed with scores that were learned, with what it keeps of dev's and test's gold spans and costs in F1.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from spanwise.pipeline.pipeline import TOKEN_BUDGET
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import EncoderConfig, ModelSection
 from spanwise.seam.batch import Array, Batch
-from spanwise.text.alignment import aligned, segmented
+from spanwise.text.alignment import align, ensure_words
 from timing import Timed, gold_examples, in_turn
 
 SHALLOW, FILTERED, UNFILTERED = "shallow", "deep, filtered", "deep, all spans"
 BATCH = 16
-KEEPS = (1e-2, 1e-3, 1e-4)
+THRESHOLDS = (1e-2, 1e-3, 1e-4)
 
 
 def timed(documents: list[Document], **options: Any) -> Timed:
@@ -68,16 +68,16 @@ def operations(pipeline: TorchPipeline, batch: Batch[Array]) -> float:
     spans = deep_spans(pipeline, batch)
     d, inner = config.hidden_size, config.intermediate_size
     pieces, length = batch.words.pieces.size, batch.words.pieces.shape[1]
-    words, widest = batch.words.present.size, model.config.resolved_width()
+    words, widest = batch.words.present.size, model.config.resolved_max_width()
     encoder = config.num_hidden_layers * pieces * (4 * d * d + 2 * d * inner + 2 * length * d)
     wide = int((spans[:, 2] - spans[:, 1] > 1).sum())
     block = words * 2 * d * d + wide * (2 * d * d + 2 * d * inner + 2 * widest * d)
     classifier = len(spans) * weights(model.classifier.reduce, model.classifier.classify)
     total = encoder + model.depth * block + classifier
-    if model.promise is not None:
-        ends = model.promise.ends
+    if model.screening is not None:
+        ends = model.screening.ends
         total += words * weights(ends.first, ends.last)
-        total += len(batch.proposals.spans) * weights(ends.width, model.promise.weigh)
+        total += len(batch.proposals.spans) * weights(ends.width, model.screening.weigh)
     return float(total)
 
 
@@ -86,7 +86,7 @@ def weights(*layers: torch.nn.Linear) -> int:
 
 
 def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
-    """The ratio of operations to the shallow model's, over the batches that are read and those that are learnt."""
+    """The ratio of operations to the shallow model's, over the batches that are read and those that are learned."""
     found: dict[str, dict[str, float]] = {"inference": {}, "training step": {}}
     for name, model in models.items():
         pipeline, examples = model.pipeline, model.examples
@@ -94,9 +94,9 @@ def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
         read = [pipeline.training_batch([examples[i] for i in batch]) for batch in rows]
         pipeline.model.eval()
         found["inference"][name] = sum(operations(pipeline, batch) for batch in read)
-        learnt = [pipeline.training_batch(batch, runtime.seed_step(1)) for batch in model.batches]
+        learned = [pipeline.training_batch(batch, runtime.seed_step(1)) for batch in model.batches]
         pipeline.model.train()
-        found["training step"][name] = sum(operations(pipeline, batch) for batch in learnt)
+        found["training step"][name] = sum(operations(pipeline, batch) for batch in learned)
     return {
         kind: {name: round(number / numbers[SHALLOW], 3) for name, number in numbers.items()}
         for kind, numbers in found.items()
@@ -104,14 +104,14 @@ def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
-    documents = [segmented(document) for document in corpora.load("genia").split("test")[: options.texts]]
+    documents = [ensure_words(document) for document in corpora.load("genia").split("test")[: options.texts]]
     rows = []
     for width in options.widths:
         models = {SHALLOW: timed(documents, max_width=width, depth=0)}
         for depth in options.depths:
             models[f"depth {depth}"] = timed(documents, max_width=width, depth=depth)
             if options.negatives is not None:
-                drawn = {"negatives": options.negatives, "keep": options.keep}
+                drawn = {"negatives": options.negatives, "screening_threshold": options.screening_threshold}
                 few = timed(documents, max_width=width, depth=depth, **drawn)
                 models[f"depth {depth}, {options.negatives} negatives"] = few
         row = {
@@ -127,7 +127,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def trained(folders: dict[str, str], options: argparse.Namespace) -> dict[str, Any]:
     """Time over the first texts of test and F1 over all of it, of the deep model also without its screening."""
-    gold = [segmented(document) for document in corpora.load("genia").split("test")]
+    gold = [ensure_words(document) for document in corpora.load("genia").split("test")]
     extractors = {name: Extractor.from_pretrained(folder) for name, folder in folders.items()}
     unfiltered = extractors[UNFILTERED].pipeline
     decoder = replace(unfiltered.reader.decoder, screening_threshold=None)
@@ -136,26 +136,27 @@ def trained(folders: dict[str, str], options: argparse.Namespace) -> dict[str, A
     print(json.dumps(times), file=sys.stderr, flush=True)
     scores = {name: evaluate(extractor, gold).entities.micro.f1 for name, extractor in extractors.items()}
     f1 = {name: round(100 * score, 2) for name, score in scores.items()}
-    splits = {"dev": [segmented(document) for document in corpora.load("genia").split("dev")], "test": gold}
+    splits = {"dev": [ensure_words(document) for document in corpora.load("genia").split("dev")], "test": gold}
     filtering = {name: kept(extractors[FILTERED].pipeline, documents) for name, documents in splits.items()}
     return {"inference": times, "f1": f1, "kept": filtering}
 
 
 @torch.inference_mode()
 def kept(pipeline: TorchPipeline, gold: list[Document]) -> dict[str, dict[str, float]]:
-    """The share of all spans, and of the gold ones among them, that pass the screening with each of some `keep`."""
+    """The share of all spans, and of the gold ones among them, that pass the screening with each of some thresholds."""
     pipeline.model.eval()
-    examples = gold_examples(pipeline, map(aligned, gold))
+    examples = gold_examples(pipeline, map(align, gold))
     chances, entities = [], []
     for at in range(0, len(examples), BATCH):
         batch = pipeline.training_batch(examples[at : at + BATCH]).map(torch.from_numpy)
-        wanted = {tuple(span[:3]) for span in batch.known().entities.tolist()}
+        wanted = {tuple(span[:3]) for span in batch.require_gold().entities.tolist()}
         entities += [tuple(span) in wanted for span in batch.proposals.spans.tolist()]
         chances.append(pipeline.model(batch).scores.screening.sigmoid())
     all_spans = torch.cat(chances)
     gold_spans = all_spans[torch.tensor(entities)]
     return {
-        f"{keep:g}": {"gold kept": share(gold_spans >= keep), "spans read": share(all_spans >= keep)} for keep in KEEPS
+        f"{threshold:g}": {"gold kept": share(gold_spans >= threshold), "spans read": share(all_spans >= threshold)}
+        for threshold in THRESHOLDS
     }
 
 
@@ -196,7 +197,7 @@ def main() -> None:
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 4, 6])
     parser.add_argument("--widths", type=int, nargs="+", default=[10])
     parser.add_argument("--negatives", type=int, help="also with so many negatives in training")
-    parser.add_argument("--keep", type=float, help="and with a filter, which picks half of them")
+    parser.add_argument("--screening-threshold", type=float, help="and with screening, which picks half of them")
     parser.add_argument("--trained", nargs=2, metavar=("DEEP", "SHALLOW"), help="model folders to time on GENIA's test")
     parser.add_argument("--texts", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5)

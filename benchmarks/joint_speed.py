@@ -3,7 +3,7 @@
     python benchmarks/joint_speed.py --corpus conll04 --models spert --epochs 3 --repeats 5
 
 Both models train on the same batches, step by step in turn, in one process; the output is the ratio of their times with
-its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learnt nothing predicts
+its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learned nothing predicts
 entities everywhere and would be timed on pairs that no user sees.
 """
 

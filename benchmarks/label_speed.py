@@ -1,4 +1,4 @@
-"""What label knowledge costs (LEAR, Table 3): LEAR and the QA formalisation beside the traditional one, as |C| grows.
+"""What label knowledge costs (LEAR, Table 3): LEAR and the QA formalization beside the traditional one, as |C| grows.
 
     python benchmarks/label_speed.py --labels 4 7 33 115 --texts 64 --repeats 3 --plot docs/figures/label_speed.svg
     python benchmarks/label_speed.py --labels 33 --encoder bert-base --models lear traditional
@@ -6,9 +6,9 @@
 
 The labels are the first so many of GENEVA's event types, with its descriptions; the texts are sentences of its test
 split. All models have the same encoder (with random weights for `bert-base`), texts and batches, and take turns in one
-process; the output is the ratio of their times to the traditional formalisation's, with its spread over the repeats.
+process; the output is the ratio of their times to the traditional formalization's, with its spread over the repeats.
 Inference goes from documents to documents, decoding included. The models are untrained; as starts and ends are rare
-before anything is learnt, decoding has about as little to do as in a trained model.
+before anything is learned, decoding has about as little to do as in a trained model.
 `--memory` instead reports the peak memory of one training step and of inference with 115 labels and texts of 256 words.
 """
 
@@ -27,11 +27,11 @@ from typing import Any
 from spanwise import corpora, runtime
 from spanwise.document import Document
 from spanwise.pipeline.blueprint import Blueprint
-from spanwise.pipeline.encoders import load_pretrained, without_pooler
+from spanwise.pipeline.encoders import load_pretrained, remove_pooler
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import EncoderConfig, ModelSection
 from spanwise.schema import Schema
-from spanwise.text.alignment import segmented
+from spanwise.text.alignment import ensure_words
 from timing import Timed, in_turn
 
 BASELINE = "traditional"
@@ -45,16 +45,21 @@ def encoder(name: str) -> tuple[Any, Any]:
     if name == "bert-base":
         from transformers import BertConfig, BertModel
 
-        transformer = without_pooler(BertModel(BertConfig(vocab_size=transformer.config.vocab_size)))
+        transformer = remove_pooler(BertModel(BertConfig(vocab_size=transformer.config.vocab_size)))
     return transformer, tokenizer
 
 
 def timed(
-    name: str, size: str, schema: Schema, documents: Sequence[Document], batch: int = BATCH, recompute: bool = False
+    name: str,
+    size: str,
+    schema: Schema,
+    documents: Sequence[Document],
+    batch: int = BATCH,
+    gradient_checkpointing: bool = False,
 ) -> Timed:
     """A model with its own copy of the encoder."""
     runtime.seed_step(1)
-    blueprint = Blueprint(EncoderConfig(recompute=recompute), ModelSection(name=name), None)
+    blueprint = Blueprint(EncoderConfig(gradient_checkpointing=gradient_checkpointing), ModelSection(name=name), None)
     return Timed(TorchPipeline(blueprint, schema, *encoder(size)), documents, batch)
 
 
@@ -62,7 +67,7 @@ def corpus(labels: int, texts: int) -> tuple[Schema, list[Document]]:
     """The first labels of GENEVA, and test sentences with what they hold of them."""
     geneva = corpora.load("geneva")
     schema = Schema(geneva.schema.entities[:labels])
-    return schema, [segmented(d.of_labels(schema.entity_names)) for d in geneva.split("test")[:texts]]
+    return schema, [ensure_words(d.filter_labels(schema.entity_names)) for d in geneva.split("test")[:texts]]
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -77,12 +82,14 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
-def peak(name: str, batch: int, recompute: bool) -> dict[str, Any]:
+def peak(name: str, batch: int, gradient_checkpointing: bool) -> dict[str, Any]:
     """Of this process, in MB: with the encoder alone, after inference, and after a training step."""
     schema, documents = corpus(115, 32)
     words = [word for document in documents for word in document.word_texts][:256]
     long = Document.from_words(words)
-    model = timed(name, "minilm", schema, [replace(long, id=str(n)) for n in range(batch)], batch, recompute)
+    model = timed(
+        name, "minilm", schema, [replace(long, id=str(n)) for n in range(batch)], batch, gradient_checkpointing
+    )
     found = {"loaded": _peak()}
     model.read()
     found["inference"] = _peak()
@@ -126,16 +133,24 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--batch", type=int, default=BATCH, help="texts of 256 words at once, for --memory")
-    parser.add_argument("--recompute", action="store_true", help="with encoder.recompute, for --memory")
+    parser.add_argument(
+        "--gradient-checkpointing", action="store_true", help="with encoder.gradient_checkpointing, for --memory"
+    )
     parser.add_argument("--peak", choices=MODELS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     threads = runtime.set_threads()
     if options.peak:
-        print(json.dumps(peak(options.peak, options.batch, options.recompute)))
+        print(json.dumps(peak(options.peak, options.batch, options.gradient_checkpointing)))
         return
     if options.memory:
         for name in options.models:
-            given = ["--peak", name, "--batch", str(options.batch), *["--recompute"] * options.recompute]
+            given = [
+                "--peak",
+                name,
+                "--batch",
+                str(options.batch),
+                *["--gradient-checkpointing"] * options.gradient_checkpointing,
+            ]
             subprocess.run([sys.executable, __file__, *given], check=True)  # noqa: S603
         return
     rows = measure(options)

@@ -5,7 +5,7 @@
 Between `<!-- SUITE CORPUS -->` and `<!-- end -->` stands the table of that suite on that corpus, with the command that
 made it, its comparisons, dates and machine, all read from benchmarks/results/SUITE/results.jsonl. With
 `<!-- SUITE CORPUS --best -->` the best runs have rows of their own; with `--by width` or `--by nesting` in its place,
-F1 is told by groups of entities.
+F1 is grouped by entities.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from spanwise.benchmark import Comparison, compare, found, markdown, plan, summarize
+from spanwise.benchmark import Comparison, compare, find_results, markdown, plan, summarize
 from spanwise.corpora import CORPORA
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +34,7 @@ def block(marks: re.Match[str]) -> str:
     """A table between its marks."""
     suite, corpus, best, by = marks["suite"], marks["corpus"], bool(marks["best"]), marks["by"]
     folder = Path("benchmarks", "results", suite)
-    results = found(plan(suite, corpus, SEEDS, folds=FOLDS.get(corpus)), ROOT / folder)  # of the suite as it is
+    results = find_results(plan(suite, corpus, SEEDS, folds=FOLDS.get(corpus)), ROOT / folder)  # of the suite as it is
     if corpus in FOLDS:
         results = whole_seeds(results, corpus)
     if not results:
@@ -43,7 +43,7 @@ def block(marks: re.Match[str]) -> str:
     folds = f" --folds {len({result['corpus'] for result in results})}" if corpus in FOLDS else ""
     seeds = max(result["seed"] for result in results)
     if by:
-        header, *body = table.turned
+        header, *body = table.transposed
         return f"{marks['mark']}The same command with `--by {by}`:\n\n{markdown(header, body)}<!-- end -->"
     return (
         f"{marks['mark']}"
@@ -70,7 +70,7 @@ def whole_seeds(results: list[Result], corpus: str) -> list[Result]:
 def comparisons(compared: list[Comparison]) -> str:
     if not compared:
         return ""
-    title = f"Two-sided p by paired approximate randomisation over documents, {compared[0].trials:,} trials:"
+    title = f"Two-sided p by paired approximate randomization over documents, {compared[0].trials:,} trials:"
     return f"{title}\n\n{markdown(Comparison.HEADER, [comparison.cells for comparison in compared])}\n"
 
 

@@ -16,7 +16,7 @@ from spanwise.inference.extractor import Extractor
 from spanwise.pipeline.batches import training_batches
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import TrainSection
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 from spanwise.text.examples import Example
 from spanwise.training.optimization import optimizer_for
 
@@ -42,7 +42,7 @@ class Timed:
     def __init__(self, pipeline: TorchPipeline, documents: Sequence[Document], batch: int) -> None:
         self.pipeline = pipeline
         self.documents = list(documents)
-        self.examples = gold_examples(pipeline, map(aligned, self.documents))
+        self.examples = gold_examples(pipeline, map(align, self.documents))
         rows = training_batches(self.examples, batch, np.random.default_rng(1))
         self.batches = [[self.examples[i] for i in batch] for batch in rows]
         self.optimizer = optimizer_for(pipeline.model, TrainSection())
@@ -59,7 +59,7 @@ class Timed:
             self.pipeline.model.training_loss(batch.map(torch.from_numpy)).total.backward()
             self.optimizer.step()
             self.optimizer.zero_grad()
-        self.pipeline.fresh_runner()
+        self.pipeline.reset_runner()
 
 
 def in_turn(

@@ -18,17 +18,21 @@ from hypothesis import settings
 from spanwise import runtime
 from spanwise.corpora import DATA_VARIABLE, Corpus
 from spanwise.testing.samples import FLAT, NESTED, sample_corpus
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 
 if TYPE_CHECKING:
     from spanwise.pipeline.torch_pipeline import TorchPipeline
     from spanwise.recipe import Recipe
 
+ENCODERS_VARIABLE = "SPANWISE_ENCODERS"
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 # One thread, no network: also for the processes that tests start.
 os.environ.update(
-    {runtime.THREADS: "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    {runtime.THREADS_VARIABLE: "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 )
+for variable, folder in ((DATA_VARIABLE, "data"), (ENCODERS_VARIABLE, "encoders")):
+    if (SHARED / folder).is_dir():
+        os.environ.setdefault(variable, str(SHARED / folder))
 settings.register_profile("tests", deadline=None)  # a busy machine is no failure
 settings.load_profile("tests")
 
@@ -91,7 +95,7 @@ def make_pipeline(make_recipe: Callable[..., Recipe], flat_corpus: Corpus) -> Ca
     def make(model: str, corpus: Corpus | None = None, *, seed: int = 1, **options: Any) -> TorchPipeline:
         corpus = corpus or flat_corpus
         recipe = make_recipe(model, **options)
-        blueprint = Blueprint.from_recipe(recipe, profile(map(aligned, corpus.splits["train"])))
+        blueprint = Blueprint.from_recipe(recipe, profile(map(align, corpus.splits["train"])))
         with torch.random.fork_rng():
             runtime.seed_step(seed)
             pipeline = TorchPipeline(blueprint, corpus.schema, *load_pretrained(recipe.encoder.name))
@@ -103,8 +107,8 @@ def make_pipeline(make_recipe: Callable[..., Recipe], flat_corpus: Corpus) -> Ca
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """The folder of the real corpora: $SPANWISE_DATA, else ../shared/data beside the repository."""
-    root = Path(os.environ.get(DATA_VARIABLE) or SHARED / "data").absolute()
+    """The folder of the real corpora: $SPANWISE_DATA, which the tests set where the corpora lie beside the checkout."""
+    root = Path(os.environ.get(DATA_VARIABLE, "")).absolute()
     if not (root / "conll04").is_dir():
         pytest.skip(f"the real corpora are not on this machine; set {DATA_VARIABLE} to their folder")
     return root
@@ -112,10 +116,10 @@ def data_root() -> Path:
 
 @pytest.fixture(scope="session")
 def encoder_root() -> Path:
-    """The folder of the larger pretrained encoders, ../shared/encoders beside the repository."""
-    root = SHARED / "encoders"
+    """The folder of the larger pretrained encoders: $SPANWISE_ENCODERS."""
+    root = Path(os.environ.get(ENCODERS_VARIABLE, "missing"))
     if not root.is_dir():
-        pytest.skip("the shared pretrained encoders are not on this machine")
+        pytest.skip(f"the pretrained encoders are not on this machine; set {ENCODERS_VARIABLE} to their folder")
     return root
 
 

@@ -12,15 +12,15 @@ from spanwise.document import Document
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.seam.batch import Array, Batch
 from spanwise.seam.decoder import Prediction, ScoreThresholds
-from spanwise.seam.runner import run
-from spanwise.text.alignment import aligned
+from spanwise.seam.runner import run_stages
+from spanwise.text.alignment import align
 from spanwise.text.examples import Example
 
 
 def gold_examples(pipeline: TorchPipeline, documents: Sequence[Document]) -> list[Example]:
     """The examples that the pipeline is trained on, all documents' in one list."""
     builder = pipeline.training_task.builder
-    return [example for document in documents for example in builder.gold_examples(aligned(document))[0]]
+    return [example for document in documents for example in builder.gold_examples(align(document))[0]]
 
 
 def batch_of(
@@ -36,7 +36,7 @@ def arrays(batch: Batch[Tensor]) -> Batch[Array]:
 
 def predictions(pipeline: TorchPipeline, batch: Batch[Tensor], thresholds: ScoreThresholds) -> list[Prediction]:
     """What the pipeline's model predicts for each example of a batch."""
-    return run(pipeline.runner, pipeline.reader.decoder, arrays(batch), thresholds)
+    return run_stages(pipeline.runner, pipeline.reader.decoder, arrays(batch), thresholds)
 
 
 def at_least(*entities: float, relations: Sequence[float] = ()) -> ScoreThresholds:

@@ -1,7 +1,7 @@
-"""Boundary smoothing (Zhu and Li 2022), one gold span, one neighbour and one label at a time.
+"""Boundary smoothing (Zhu and Li 2022), one gold span, one neighbor and one label at a time.
 
 ε of a gold span's probability goes to the spans around it: a D-th part to those at each distance from 1 to D, counted
-over both boundaries, and there evenly to each of the 4·distance that are so far. A neighbour that cannot be leaves its
+over both boundaries, and there evenly to each of the 4·distance that are so far. A neighbor that cannot be leaves its
 part with the gold span.
 """
 
@@ -17,7 +17,7 @@ def possible(length: int, widest: int) -> list[Span]:
     return [(i, j) for i in range(length) for j in range(i + 1, length + 1) if j - i <= widest]
 
 
-def neighbours(span: Span, distance: int) -> list[Span]:
+def neighbors(span: Span, distance: int) -> list[Span]:
     """The spans, possible or not, whose two boundaries are moved by so many words together."""
     start, end = span
     found = []
@@ -34,10 +34,10 @@ def shares(spans: Iterable[Span], gold: Gold, labels: int, epsilon: float, reach
     for start, end, label in gold:
         kept = 1.0
         for distance in range(1, reach + 1):
-            for neighbour in neighbours((start, end), distance):
-                if neighbour in given:
+            for neighbor in neighbors((start, end), distance):
+                if neighbor in given:
                     part = epsilon / reach / (4 * distance)
-                    given[neighbour][label] += part
+                    given[neighbor][label] += part
                     kept -= part
         if (start, end) in given:
             given[start, end][label] += kept

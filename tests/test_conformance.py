@@ -51,7 +51,7 @@ def variants() -> Iterator[Variant]:
     yield Variant("span-ner", bundle={"name": "seq-ner"})
     yield Variant("span-ner", {"nested": True, "multi_label": True})
     yield Variant("spert", {"nested": True, "multi_label": True})
-    yield Variant("dspert", {"nested": True, "negatives": 6, "keep": 1e-4})
+    yield Variant("dspert", {"nested": True, "negatives": 6, "screening_threshold": 1e-4})
     yield Variant("lear", {"shared": True})
 
 

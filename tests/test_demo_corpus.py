@@ -18,7 +18,7 @@ from spanwise.demo.schema import demo_schema
 from spanwise.document import Document, Entity, Relation
 from spanwise.schema import Schema
 
-NAMED = {"Person", "Organisation", "Place", "Facility", "Product"}
+NAMED = {"Person", "Organization", "Place", "Facility", "Product"}
 EVENTS = {"Acquire", "Appoint", "Open", "Strike", "Fund", "Win"}
 
 
@@ -72,7 +72,7 @@ def test_no_sentence_comes_twice_and_no_name_in_two_splits(corpus):
     texts = [document.text for documents in corpus.values() for document in documents]
     assert len(set(texts)) == len(texts)
     names = {
-        split: {d.slice(e) for d in documents for e in d.entities if e.label in NAMED}
+        split: {d.text_of(e) for d in documents for e in d.entities if e.label in NAMED}
         for split, documents in corpus.items()
     }
     for one, other in combinations(SIZES, 2):
@@ -84,16 +84,16 @@ def test_spans_start_and_end_at_words(corpus):
         for document in documents:
             for entity in document.entities:
                 around = document.text[max(0, entity.start - 1) : entity.start], document.text[entity.end :][:1]
-                assert not any(character.isalnum() for character in around), document.slice(entity)
-                assert document.slice(entity) == document.slice(entity).strip()
+                assert not any(character.isalnum() for character in around), document.text_of(entity)
+                assert document.text_of(entity) == document.text_of(entity).strip()
 
 
 def test_offsets_slice_to_the_names(corpus):
     universities = 0
     for document in corpus["train"]:
-        slices = {(document.slice(entity), entity.label) for entity in document.entities}
+        slices = {(document.text_of(entity), entity.label) for entity in document.entities}
         for name, label in slices:
-            if label == "Organisation" and name.startswith("University of "):
+            if label == "Organization" and name.startswith("University of "):
                 universities += 1
                 assert (name.removeprefix("University of "), "Place") in slices
             if label == "Money":
@@ -139,7 +139,7 @@ def test_the_unseen_text_holds_no_name_of_the_corpus(corpus):
     for documents in corpus.values():
         for document in documents:
             for entity in document.entities:
-                assert entity.label not in NAMED or document.slice(entity) not in text
+                assert entity.label not in NAMED or document.text_of(entity) not in text
 
 
 def test_a_grammar_relation_must_use_names_of_its_template():
@@ -149,12 +149,12 @@ def test_a_grammar_relation_must_use_names_of_its_template():
 
 
 def test_nested_rules_carry_their_relations_along():
-    bank = ("[o = Organisation]", "Bank of {x:p} :: self located_in x")
+    bank = ("[o = Organization]", "Bank of {x:p} :: self located_in x")
     phrase = _writer("[p = Place]", "Oz", *bank, "[s]", "At {b:o}, in {c:p}.").expand("s")
     assert phrase.text == "At Bank of Oz, in Oz."
     assert [(phrase.text[e.start : e.end], e.label) for e in phrase.entities] == [
         ("Oz", "Place"),
-        ("Bank of Oz", "Organisation"),
+        ("Bank of Oz", "Organization"),
         ("Oz", "Place"),
     ]
     assert phrase.relations == (Relation(1, 0, "located_in"),)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.document import Document, Entity, Offsets, Relation, first_come, outermost, overlap
+from spanwise.document import Document, Entity, Offsets, Relation, _filter_overlaps, outermost, overlap
 from spanwise.errors import AnnotationError
-from spanwise.text.alignment import segmented
+from spanwise.text.alignment import ensure_words
 
 TEXT = "Mara met Bo."
 MARA, BO = Entity(0, 4, "Person"), Entity(9, 11, "Person")
@@ -50,7 +50,7 @@ def test_words_out_of_order_empty_or_beyond_the_text_are_refused(words: list[tup
 
 def test_a_document_slices_its_own_entities_and_words() -> None:
     document = Document(TEXT, words=[(0, 4), (5, 8), (9, 11), (11, 12)], entities=(MARA, BO))  # type: ignore[arg-type]
-    assert [document.slice(entity) for entity in document.entities] == ["Mara", "Bo"]
+    assert [document.text_of(entity) for entity in document.entities] == ["Mara", "Bo"]
     assert document.word_texts == ["Mara", "met", "Bo", "."]
     assert all(type(word) is Offsets for word in document.words)
 
@@ -60,7 +60,7 @@ def test_words_are_joined_and_entities_given_by_word_become_characters() -> None
     assert document.text == "Mara met Bo"
     assert document.entities == (MARA, BO)
     chinese = Document.from_words("北京大学", [(0, 2, "Place")], joiner="")
-    assert (chinese.text, chinese.slice(chinese.entities[0])) == ("北京大学", "北京")
+    assert (chinese.text, chinese.text_of(chinese.entities[0])) == ("北京大学", "北京")
     with pytest.raises(AnnotationError, match="covers words 2 to 4, but the text has 3 words"):
         Document.from_words(["a", "b", "c"], [(2, 4, "X")])
 
@@ -68,8 +68,8 @@ def test_words_are_joined_and_entities_given_by_word_become_characters() -> None
 def test_keeping_some_entities_keeps_the_relations_between_them() -> None:
     relations = (Relation(0, 1, "met"), Relation(1, 2, "near"))
     document = Document(TEXT, entities=(MARA, Entity(5, 8, "Event"), BO), relations=relations)
-    kept = document.keeping([1, 2])
-    assert [kept.slice(entity) for entity in kept.entities] == ["met", "Bo"]
+    kept = document.select_entities([1, 2])
+    assert [kept.text_of(entity) for entity in kept.entities] == ["met", "Bo"]
     assert kept.relations == (Relation(0, 1, "near"),)
     assert document.relations == relations
 
@@ -77,12 +77,12 @@ def test_keeping_some_entities_keeps_the_relations_between_them() -> None:
 def test_of_some_labels_are_their_entities_and_the_relations_between_them() -> None:
     relations = (Relation(0, 1, "took part in"), Relation(2, 0, "met"), Relation(1, 1, "is"))
     document = Document(TEXT, entities=(MARA, Entity(5, 8, "Event"), BO), relations=relations, id="d7")
-    assert document.of_labels(["Person"]) == Document(
+    assert document.filter_labels(["Person"]) == Document(
         TEXT, entities=(MARA, BO), relations=(Relation(1, 0, "met"),), id="d7"
     )
-    assert document.of_labels({"Event", "Place"}).relations == (Relation(0, 0, "is"),)
-    assert document.of_labels(("Event", "Person")) == document
-    assert document.of_labels([]) == Document(TEXT, id="d7")
+    assert document.filter_labels({"Event", "Place"}).relations == (Relation(0, 0, "is"),)
+    assert document.filter_labels(("Event", "Person")) == document
+    assert document.filter_labels([]) == Document(TEXT, id="d7")
 
 
 def test_an_entity_without_a_head_is_compared_and_printed_as_if_there_were_none() -> None:
@@ -102,11 +102,11 @@ def test_a_head_is_part_of_what_an_entity_says() -> None:
 def test_entities_are_narrowed_to_the_heads_they_mark() -> None:
     whole = Entity(5, 11, "Person", 0.5, head=Offsets(9, 11))
     document = Document(TEXT, entities=(MARA, whole), relations=(Relation(0, 1, "met"),), id="a")
-    narrowed = document.narrowed_to_heads()
+    narrowed = document.with_head_spans()
     assert narrowed == Document(
         TEXT, entities=(MARA, Entity(9, 11, "Person", 0.5)), relations=document.relations, id="a"
     )
-    assert narrowed.narrowed_to_heads() == narrowed
+    assert narrowed.with_head_spans() == narrowed
     assert document.entities == (MARA, whole)
 
 
@@ -116,7 +116,7 @@ def test_new_annotations_are_checked_and_predicted_ones_are_taken_as_they_are() 
         document.with_annotations([MARA, beyond])
     with pytest.raises(AnnotationError, match=r"relation 0 .* as its tail, but the document has 1"):
         document.with_annotations([MARA], [Relation(0, 1, "met")])
-    assert document.predicted([MARA, beyond]).entities == (MARA, beyond)
+    assert document.with_predictions([MARA, beyond]).entities == (MARA, beyond)
 
 
 def test_a_document_is_checked_when_it_is_built_and_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,15 +127,21 @@ def test_a_document_is_checked_when_it_is_built_and_not_again(monkeypatch: pytes
     given_words = Document.from_words(["Mara", "met"], [(0, 1, "Person")], id="words")
     assert checked == ["raw", "words"]
     for document in (raw, given_words):
-        derived = segmented(document).of_labels(["Person"]).narrowed_to_heads().keeping([0]).without_relations()
-        derived = derived.with_annotations([MARA]).predicted([MARA])
+        derived = (
+            ensure_words(document).filter_labels(["Person"]).with_head_spans().select_entities([0]).without_relations()
+        )
+        derived = derived.with_annotations([MARA]).with_predictions([MARA])
         assert (derived.text, derived.id, derived.metadata) == (document.text, document.id, document.metadata)
-        assert (derived.words, derived.entities, derived.relations) == (segmented(document).words, (MARA,), ())
+        assert (derived.words, derived.entities, derived.relations) == (
+            ensure_words(document).words,
+            (MARA,),
+            (),
+        )
     assert checked == ["raw", "words"]
 
 
 def test_a_derived_document_is_one_that_was_built() -> None:
-    document = Document(TEXT, entities=(MARA, BO), relations=(Relation(0, 1, "met"),), id="a").keeping([0])
+    document = Document(TEXT, entities=(MARA, BO), relations=(Relation(0, 1, "met"),), id="a").select_entities([0])
     built = Document(TEXT, entities=(MARA,), id="a")
     assert (document, hash(document), repr(document)) == (built, hash(built), repr(built))
     assert copy.deepcopy(document) == pickle.loads(pickle.dumps(document)) == built  # noqa: S301
@@ -157,7 +163,7 @@ def test_of_ranked_spans_each_is_kept_that_overlaps_none_kept_before(ranked: lis
     for span in ranked:
         if all(span.end <= other.start or other.end <= span.start for other in kept):
             kept.append(span)
-    assert first_come(ranked) == sorted(kept, key=lambda e: e.start)
+    assert _filter_overlaps(ranked) == sorted(kept, key=lambda e: e.start)
 
 
 @given(st.lists(spans))
@@ -167,6 +173,6 @@ def test_entities_overlap_when_two_of_them_share_a_character(entities: list[Enti
 
 
 def test_the_outermost_entities_win_over_those_inside_and_across_them() -> None:
-    inner, outer, across = Entity(2, 4, "Place"), Entity(0, 6, "Organisation"), Entity(5, 9, "Person")
+    inner, outer, across = Entity(2, 4, "Place"), Entity(0, 6, "Organization"), Entity(5, 9, "Person")
     assert outermost([inner, outer, across]) == (outer,)
     assert outermost([inner, across]) == (inner, across)

@@ -92,11 +92,11 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Counts]:
             found.validated[document.text] += 1
             check(document)
 
-        def segmented(text: str) -> Any:
+        def counted_segment(text: str) -> Any:
             found.segmented[text] += 1
             return segment(text)
 
-        def aligned(document: Document) -> Any:
+        def counted_spans(document: Document) -> Any:
             found.aligned[document.text] += is_gold(document)
             return word_spans(document)
 
@@ -111,8 +111,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Counts]:
         monkeypatch.setattr(Document, "_check", checked)
         monkeypatch.setattr(ExampleBuilder, "examples", cut)
         monkeypatch.setattr(ExampleBuilder, "gold_examples", cut_with_gold)
-        replace_everywhere(monkeypatch, segment, segmented)
-        replace_everywhere(monkeypatch, word_spans, aligned)
+        replace_everywhere(monkeypatch, segment, counted_segment)
+        replace_everywhere(monkeypatch, word_spans, counted_spans)
         return found
 
     return start

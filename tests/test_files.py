@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.files import remove_drafts, replacing, replacing_folder, write_text
+from spanwise.files import atomic_file, atomic_folder, remove_partial_files, write_text
 
 
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.txt"
-    with replacing(path) as draft:
+    with atomic_file(path) as draft:
         draft.write_text("whole")
         assert not path.exists()
     assert path.read_text() == "whole"
@@ -25,7 +25,7 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> Non
     write_text(path, "old")
 
     def fail() -> None:
-        with replacing(path) as draft:
+        with atomic_file(path) as draft:
             draft.write_text("half")
             raise ZeroDivisionError
 
@@ -59,7 +59,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_file_that_its_writer_made_private_has_the_usual_permissions(tmp_path: Path) -> None:
-    with replacing(tmp_path / "a") as draft:
+    with atomic_file(tmp_path / "a") as draft:
         draft.chmod(0o600)
     (tmp_path / "b").touch()
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"}
@@ -74,7 +74,7 @@ def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, name: s
 
 def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    with replacing(path) as one:
+    with atomic_file(path) as one:
         write_text(path, "first")
         one.write_text("second")
     assert path.read_text() == "second"
@@ -83,7 +83,7 @@ def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> No
 
 def test_a_folder_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder"
-    with replacing_folder(path) as draft:
+    with atomic_folder(path) as draft:
         (draft / "a.txt").write_text("whole")
         assert not path.exists()
     assert (path / "a.txt").read_text() == "whole"
@@ -92,7 +92,7 @@ def test_a_folder_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
 
 def test_a_failure_leaves_no_folder(tmp_path: Path) -> None:
     def fail() -> None:
-        with replacing_folder(tmp_path / "folder") as draft:
+        with atomic_folder(tmp_path / "folder") as draft:
             (draft / "a.txt").write_text("half")
             raise ZeroDivisionError
 
@@ -106,5 +106,5 @@ def test_drafts_of_files_and_folders_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".b.0123.part").mkdir()
     (tmp_path / ".b.0123.part" / "c.txt").touch()
     (tmp_path / "a.part").touch()
-    remove_drafts(tmp_path)
+    remove_partial_files(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.part"]

@@ -16,7 +16,7 @@ from spanwise.corpora import CORPORA, Corpus
 from spanwise.document import Document, Entity, Relation
 from spanwise.inspection import crossing, inspect, nested, shared_spans
 from spanwise.schema import Schema
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 from spanwise.text.words import segment
 
 DATA = Path(os.environ.get(corpora.DATA_VARIABLE) or Path(__file__).parents[2] / "shared" / "data").absolute()
@@ -65,7 +65,7 @@ def test_segmenting_a_corpus_anew_keeps_its_entities_on_word_borders(name: str) 
     splits = corpora.load(name, DATA).splits.values()
     anew = (replace(document, words=()) for documents in splits for document in documents)
     # in Weibo most are the first part of a user name: a mention is one word
-    assert sum(len(aligned(document).misaligned) for document in anew) == (19 if name == "weibo" else 0)
+    assert sum(len(align(document).misaligned) for document in anew) == (19 if name == "weibo" else 0)
 
 
 def corpus_of(**splits: list[Document]) -> Corpus:
@@ -175,10 +175,10 @@ def test_nested_and_crossing_agree_with_comparing_every_pair(entities: list[Enti
     assert crossing(entities) == sum(a.start < b.start < a.end < b.end for a in entities for b in entities)
 
 
-labelled = st.tuples(st.integers(0, 3), st.integers(1, 2), st.sampled_from("AB"))
+labeled = st.tuples(st.integers(0, 3), st.integers(1, 2), st.sampled_from("AB"))
 
 
-@given(st.lists(labelled.map(lambda s: Entity(s[0], s[0] + s[1], s[2])), max_size=8))
+@given(st.lists(labeled.map(lambda s: Entity(s[0], s[0] + s[1], s[2])), max_size=8))
 def test_shared_spans_agree_with_comparing_every_pair(entities: list[Entity]) -> None:
     def share(a: Entity, b: Entity) -> bool:
         return (a.start, a.end) == (b.start, b.end) and a.label != b.label

@@ -15,7 +15,7 @@ from spanwise.pipeline.torch_pipeline import TorchPipeline
 LEGACY = Path(__file__).parent / "legacy"
 
 
-def test_training_without_a_listener_logs_what_cannot_be_learnt(
+def test_training_without_a_listener_logs_what_cannot_be_learned(
     make_recipe: Callable[..., Recipe], flat_corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="spanwise"):
@@ -27,20 +27,20 @@ def test_training_without_a_listener_logs_what_cannot_be_learnt(
 
 def test_either_member_of_a_bundle_in_a_folder_is_scored(flat_corpus: Corpus) -> None:
     documents = flat_corpus.split("train")
-    both = [evaluate(LEGACY / "bundle", documents, reads=name).entities.micro for name in ("span-ner", "seq-ner")]
+    both = [evaluate(LEGACY / "bundle", documents, reader=name).entities.micro for name in ("span-ner", "seq-ner")]
     assert [score.f1 for score in both] == [1.0, 1.0]
-    with pytest.raises(InputError, match="no member 'lear' to read out; choose from span-ner, seq-ner"):
-        evaluate(LEGACY / "bundle", documents, reads="lear")
+    with pytest.raises(InputError, match="no member 'lear'; choose the reader from span-ner, seq-ner"):
+        evaluate(LEGACY / "bundle", documents, reader="lear")
 
 
 def test_given_entities_and_new_labels_exclude_each_other(make_pipeline: Callable[..., TorchPipeline]) -> None:
-    asked = Extractor(make_pipeline("lear", shared=True)).asking({"Town": "towns and countries"})
-    with pytest.raises(InputError, match="those of the model's own labels; leave labels= out"):
+    asked = Extractor(make_pipeline("lear", shared=True)).with_labels({"Town": "towns and countries"})
+    with pytest.raises(InputError, match="need the model's own labels; leave labels= out"):
         list(asked.relate([Document("Kell", entities=(Entity(0, 4, "Town"),))]))
 
 
 def test_a_recipe_that_names_no_data_needs_a_corpus(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"the recipe names no data; give data.corpus or data.train"):
+    with pytest.raises(RecipeError, match=r"the recipe has no data; give data.corpus or data.train"):
         train(Recipe.parse({"model": {"name": "seq-ner"}}), tmp_path / "run")
 
 

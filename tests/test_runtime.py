@@ -22,16 +22,16 @@ def same_threads() -> Iterator[None]:
 
 
 def test_an_argument_counts_before_the_environment_and_that_before_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(runtime.THREADS, "2")
+    monkeypatch.setenv(runtime.THREADS_VARIABLE, "2")
     assert runtime.set_threads(3) == torch.get_num_threads() == 3
     assert runtime.set_threads() == torch.get_num_threads() == 2
-    monkeypatch.delenv(runtime.THREADS)
-    assert runtime.set_threads() == torch.get_num_threads() == runtime.cores()
+    monkeypatch.delenv(runtime.THREADS_VARIABLE)
+    assert runtime.set_threads() == torch.get_num_threads() == runtime.available_cores()
 
 
 def test_processes_of_one_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(runtime.THREADS)
-    monkeypatch.setattr(runtime, "cores", lambda: 4)
+    monkeypatch.delenv(runtime.THREADS_VARIABLE)
+    monkeypatch.setattr(runtime, "available_cores", lambda: 4)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     assert runtime.set_threads() == 2
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "9")
@@ -39,8 +39,8 @@ def test_processes_of_one_machine_share_its_cores(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("value", ["many", "-1", "0", "", "1.5"])
-def test_a_number_of_threads_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv(runtime.THREADS, value)
+def test_a_number_of_threads_that_is_invalid_is_rejected(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(runtime.THREADS_VARIABLE, value)
     with pytest.raises(InputError, match=f"SPANWISE_THREADS is a number of threads, at least 1, not '{value}'"):
         runtime.set_threads()
 
@@ -72,7 +72,7 @@ def test_the_first_of_several_processes_speaks_for_all(monkeypatch: pytest.Monke
 
 
 def test_the_environment_names_the_versions_that_a_result_depends_on() -> None:
-    described = runtime.describe()
+    described = runtime.describe_environment()
     assert described["torch"] == torch.__version__
     assert {"python", "machine", "cores", "threads", "spanwise", "transformers", "accelerate"} <= set(described)
 

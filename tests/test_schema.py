@@ -46,7 +46,7 @@ def test_a_schema_that_contradicts_itself_is_refused(build: object) -> None:
 
 def test_documents_with_labels_that_the_schema_lacks_are_refused_by_name() -> None:
     with pytest.raises(
-        SchemaError, match=r"dev\.jsonl has the entity labels \['Place'\], which the training data lacks"
+        SchemaError, match=r"dev\.jsonl has the entity labels \['Place'\], which do not occur in the training data"
     ):
         Schema((EntityType("Person"),), (RelationType("in"),)).check([MARKED], "dev.jsonl")
     with pytest.raises(SchemaError, match=r"relation labels \['in'\]"):
@@ -64,19 +64,19 @@ PEOPLE_IN_PLACES = Schema(
 
 
 def test_entity_types_without_a_description_are_listed_in_order() -> None:
-    assert PEOPLE_IN_PLACES.undescribed == ("Place", "Planet")
-    assert Schema((EntityType("Person", "people"),), (RelationType("in"),)).undescribed == ()
+    assert PEOPLE_IN_PLACES.missing_descriptions == ("Place", "Planet")
+    assert Schema((EntityType("Person", "people"),), (RelationType("in"),)).missing_descriptions == ()
 
 
 def test_descriptions_take_the_place_of_those_that_were_there_and_change_nothing_else() -> None:
-    schema = PEOPLE_IN_PLACES.described({"Place": "towns", "Person": "who has a name"}, {"near": "close by"})
+    schema = PEOPLE_IN_PLACES.with_descriptions({"Place": "towns", "Person": "who has a name"}, {"near": "close by"})
     assert [(e.name, e.description) for e in schema.entities] == [
         ("Person", "who has a name"),
         ("Place", "towns"),
         ("Planet", " \n"),
     ]
     assert [r.description for r in schema.relations] == ["is found in", "", "close by"]
-    assert PEOPLE_IN_PLACES.described({}, {}) == PEOPLE_IN_PLACES
+    assert PEOPLE_IN_PLACES.with_descriptions({}, {}) == PEOPLE_IN_PLACES
 
 
 @pytest.mark.parametrize(
@@ -85,15 +85,15 @@ def test_descriptions_take_the_place_of_those_that_were_there_and_change_nothing
         (
             {"Place": "towns", "Town": "towns"},
             {},
-            r"'Town' is described, but the data has no such entity type \(\['P",
+            r"'Town' has a description, but the data has no such entity type \(\['P",
         ),
         (
             {},
             {"at": "is found at"},
-            r"'at' is described, but the data has no such relation type \(\['in', 'orb",
+            r"'at' has a description, but the data has no such relation type \(\['in', 'orb",
         ),
-        ({"in": "is found in"}, {}, r"'in' is described, but the data has no such entity type"),
-        ({}, {"Person": "people"}, r"'Person' is described, but the data has no such relation type"),
+        ({"in": "is found in"}, {}, r"'in' has a description, but the data has no such entity type"),
+        ({}, {"Person": "people"}, r"'Person' has a description, but the data has no such relation type"),
     ],
     ids=["entity", "relation", "relation among entities", "entity among relations"],
 )
@@ -101,11 +101,11 @@ def test_a_description_of_an_unknown_label_is_refused_by_name(
     entities: dict[str, str], relations: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(SchemaError, match=sentence):
-        PEOPLE_IN_PLACES.described(entities, relations)
+        PEOPLE_IN_PLACES.with_descriptions(entities, relations)
 
 
 @pytest.mark.parametrize(
-    ("left_out", "entities", "relations"),
+    ("held_out", "entities", "relations"),
     [
         ([], ["Person", "Place", "Planet"], {"in": (("Person", "Place"), ("Place",)), "orbits": (("Planet",),) * 2}),
         (["Person"], ["Place", "Planet"], {"in": (("Place",), ("Place",)), "orbits": (("Planet",),) * 2}),
@@ -116,10 +116,10 @@ def test_a_description_of_an_unknown_label_is_refused_by_name(
     ids=["none", "head", "only tail", "only head and tail", "two"],
 )
 def test_without_some_types_no_relation_is_left_that_only_they_could_take_part_in(
-    left_out: list[str], entities: list[str], relations: dict[str, tuple[tuple[str, ...], ...]]
+    held_out: list[str], entities: list[str], relations: dict[str, tuple[tuple[str, ...], ...]]
 ) -> None:
     """`near` says nothing of its types, so that it always stays."""
-    schema = PEOPLE_IN_PLACES.without(left_out)
+    schema = PEOPLE_IN_PLACES.without(held_out)
     assert [e for e in PEOPLE_IN_PLACES.entities if e.name in entities] == list(schema.entities)
     assert {r.name: (r.head_types, r.tail_types) for r in schema.relations} == {**relations, "near": ((), ())}
     assert all(r.description == "is found in" for r in schema.relations if r.name == "in")
@@ -127,7 +127,7 @@ def test_without_some_types_no_relation_is_left_that_only_they_could_take_part_i
 
 
 def test_a_type_that_is_not_there_cannot_be_left_out() -> None:
-    with pytest.raises(SchemaError, match=r"there is no entity type 'Town' to leave out; there are .*'Planet'"):
+    with pytest.raises(SchemaError, match=r"unknown entity type 'Town' in data.leave_out; choose from .*Planet"):
         PEOPLE_IN_PLACES.without(["Person", "Town"])
-    with pytest.raises(SchemaError, match="there is no entity type 'near' to leave out"):
+    with pytest.raises(SchemaError, match="unknown entity type 'near' in data.leave_out"):
         PEOPLE_IN_PLACES.without(["near"])

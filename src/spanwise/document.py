@@ -106,7 +106,7 @@ class Document:
         marked = entities_on_words(offsets, entities, id)
         return cls(joiner.join(pieces), tuple(offsets), marked, tuple(relations), id, metadata or {})
 
-    def slice(self, span: Entity | Offsets) -> str:
+    def text_of(self, span: Entity | Offsets) -> str:
         """The text that an entity or a word covers."""
         return self.text[span.start : span.end]
 
@@ -116,24 +116,24 @@ class Document:
 
     def with_annotations(self, entities: Iterable[Entity] = (), relations: Iterable[Relation] = ()) -> Document:
         """The same text with these annotations, which are checked, instead of its own."""
-        document = self.predicted(entities, relations)
+        document = self.with_predictions(entities, relations)
         document._check_entities()
         document._check_relations()
         return document
 
-    def predicted(self, entities: Iterable[Entity] = (), relations: Iterable[Relation] = ()) -> Document:
+    def with_predictions(self, entities: Iterable[Entity] = (), relations: Iterable[Relation] = ()) -> Document:
         """The same text with annotations that are valid by construction, such as a model's; they are not checked."""
-        return self._derived(entities=tuple(entities), relations=tuple(relations))
+        return self._copy_unchecked(entities=tuple(entities), relations=tuple(relations))
 
     def with_words(self, words: tuple[Offsets, ...]) -> Document:
         """The same text with words that were found in it, such as those of `segment`; they are not checked."""
-        return self._derived(words=words)
+        return self._copy_unchecked(words=words)
 
     def without_relations(self) -> Document:
         """The same text and entities, without relations."""
-        return self._derived(relations=())
+        return self._copy_unchecked(relations=())
 
-    def keeping(self, entities: Iterable[int]) -> Document:
+    def select_entities(self, entities: Iterable[int]) -> Document:
         """The document with only the entities of these indices, and the relations between them."""
         kept = list(entities)
         place = {old: new for new, old in enumerate(kept)}
@@ -142,18 +142,18 @@ class Document:
             for relation in self.relations
             if relation.head in place and relation.tail in place
         )
-        return self.predicted((self.entities[index] for index in kept), relations)
+        return self.with_predictions((self.entities[index] for index in kept), relations)
 
-    def of_labels(self, labels: Collection[str]) -> Document:
+    def filter_labels(self, labels: Collection[str]) -> Document:
         """The document with only the entities of these labels, and the relations between them."""
-        return self.keeping(index for index, entity in enumerate(self.entities) if entity.label in labels)
+        return self.select_entities(index for index, entity in enumerate(self.entities) if entity.label in labels)
 
-    def narrowed_to_heads(self) -> Document:
+    def with_head_spans(self) -> Document:
         """The document with each entity that marks a head region narrowed to it; the others stay as they are."""
         entities = (replace(e, start=e.head.start, end=e.head.end, head=None) if e.head else e for e in self.entities)
-        return self.predicted(entities, self.relations)
+        return self.with_predictions(entities, self.relations)
 
-    def _derived(self, **changes: Any) -> Document:
+    def _copy_unchecked(self, **changes: Any) -> Document:
         """The document with changes that cannot make it invalid; nothing is checked."""
         document = object.__new__(Document)
         for name in Document.__slots__:
@@ -225,10 +225,10 @@ def overlap(entities: Iterable[Entity]) -> bool:
 
 def outermost(entities: Iterable[Entity]) -> tuple[Entity, ...]:
     """The entities without overlap, the widest kept first, in the order of the text."""
-    return tuple(first_come(sorted(entities, key=lambda e: (e.start - e.end, e.start))))
+    return tuple(_filter_overlaps(sorted(entities, key=lambda e: (e.start - e.end, e.start))))
 
 
-def first_come(ranked: Iterable[S]) -> list[S]:
+def _filter_overlaps(ranked: Iterable[S]) -> list[S]:
     """Of spans given in order of preference, those that overlap none before them, from left to right."""
     kept: list[S] = []
     for span in ranked:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class SpanwiseError(Exception):
-    """Wrong input, told in one sentence; the command line prints it and exits with 2."""
+    """Wrong input, described in one sentence; the command line prints it and exits with 2."""
 
 
 class AnnotationError(SpanwiseError):

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write to; on success it takes the place of `path`, or of what that links to, on failure it is gone."""
     final = _resolved(path)
     draft = _draft(final)
@@ -28,7 +28,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """A folder to fill; on success it takes the place of `path`, new or an empty folder, on failure it is gone."""
     final = _resolved(path)
     draft = _draft(final)
@@ -40,14 +40,14 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def remove_drafts(folder: Path) -> None:
+def remove_partial_files(folder: Path) -> None:
     """Remove what a killed process left half-written in a folder that nobody else writes to."""
     for draft in folder.glob(".*.part"):
         shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
-    with replacing(path) as draft:
+    with atomic_file(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity
 from spanwise.formats.events import event_types
 from spanwise.schema import Schema
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class SplitInspection:
 
 
 @dataclass(frozen=True)
-class Misaligned:
-    """An entity that does not fall on word borders; `document` is the document's id, or its place in the split."""
+class MisalignedEntity:
+    """An entity that does not fall on word boundaries; `document` is the document's id, or its place in the split."""
 
     split: str
     document: str
@@ -61,7 +61,7 @@ class Inspection:
     """`width_coverage` is the share of train's entities (of all, without a train split) of at most so many words."""
 
     splits: Mapping[str, SplitInspection]
-    misaligned: tuple[Misaligned, ...]
+    misaligned: tuple[MisalignedEntity, ...]
     width_coverage: Mapping[str, float]
     shared_with_test: int
 
@@ -71,7 +71,7 @@ class Inspection:
 
 def inspect(corpus: Corpus) -> Inspection:
     """Count what the corpus holds and list what a model could not learn from it."""
-    splits = {name: tuple(map(aligned, documents)) for name, documents in corpus.splits.items()}
+    splits = {name: tuple(map(align, documents)) for name, documents in corpus.splits.items()}
     train = [row.document for row in splits.get("train", ())]
     known = _Vocabulary.of(train)
     counted = {
@@ -133,7 +133,7 @@ class _Vocabulary:
         words = frozenset(word for document in documents for word in document.word_texts)
         return cls(words, Schema.from_documents(documents))
 
-    def lacks(self, labels: Schema) -> tuple[str, ...]:
+    def missing(self, labels: Schema) -> tuple[str, ...]:
         """The names of those entity and relation types that do not occur."""
         entities = set(labels.entity_names) - set(self.labels.entity_names)
         relations = set(labels.relation_names) - set(self.labels.relation_names)
@@ -160,7 +160,7 @@ def _inspect_split(rows: Sequence[AlignedDocument], known: _Vocabulary | None) -
         oov_density=None if unseen is None else unseen / max(1, len(words)),
         entity_types=_by_frequency(entity.label for entity in entities),
         relation_types=_by_frequency(relation.label for relation in relations),
-        unknown_labels=() if known is None else known.lacks(Schema.from_documents(documents)),
+        unknown_labels=() if known is None else known.missing(Schema.from_documents(documents)),
         widths=_widths(rows),
     )
 
@@ -182,11 +182,11 @@ def _coverage(widths: Counter[int]) -> dict[str, float]:
     return {str(width): count / total for width, count in enumerate(covered, 1)}
 
 
-def _misaligned(split: str, rows: Sequence[AlignedDocument]) -> Iterable[Misaligned]:
+def _misaligned(split: str, rows: Sequence[AlignedDocument]) -> Iterable[MisalignedEntity]:
     for place, row in enumerate(rows):
         for entity in row.misaligned:
             name = row.document.id or str(place)
-            yield Misaligned(split, name, entity.label, entity.start, entity.end, row.document.slice(entity))
+            yield MisalignedEntity(split, name, entity.label, entity.start, entity.end, row.document.text_of(entity))
 
 
 def _by_frequency(labels: Iterable[str]) -> dict[str, int]:

@@ -13,10 +13,10 @@ import numpy as np
 
 from spanwise.errors import InputError
 
-THREADS = "SPANWISE_THREADS"
+THREADS_VARIABLE = "SPANWISE_THREADS"
 
 
-def cores() -> int:
+def available_cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -25,18 +25,20 @@ def set_threads(count: int | None = None) -> int:
     """Let torch use this many threads: the argument, else SPANWISE_THREADS, else this process's share of the cores."""
     import torch
 
-    chosen = count or _threads_asked_for() or max(1, cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+    chosen = count or _threads_asked_for() or max(1, available_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
     torch.set_num_threads(chosen)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     return chosen
 
 
 def _threads_asked_for() -> int | None:
-    value = os.environ.get(THREADS)
+    value = os.environ.get(THREADS_VARIABLE)
     if value is None:
         return None
     if not value.isdecimal() or not int(value):
-        raise InputError(f"the environment variable {THREADS} is a number of threads, at least 1, not {value!r}.")
+        raise InputError(
+            f"the environment variable {THREADS_VARIABLE} is a number of threads, at least 1, not {value!r}."
+        )
     return int(value)
 
 
@@ -69,7 +71,7 @@ def bf16_works() -> bool:
     return subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0  # noqa: S603
 
 
-def describe() -> dict[str, str | int]:
+def describe_environment() -> dict[str, str | int]:
     """What a result was measured on."""
     import torch
 
@@ -78,7 +80,7 @@ def describe() -> dict[str, str | int]:
         "python": platform.python_version(),
         "system": platform.system(),
         "machine": platform.machine(),
-        "cores": cores(),
+        "cores": available_cores(),
         "threads": torch.get_num_threads(),
         **{package: version(package) for package in packages},
     }

@@ -40,7 +40,9 @@ class Schema:
     def __post_init__(self) -> None:
         for kind, names in (("entity", self.entity_names), ("relation", self.relation_names)):
             if len(set(names)) != len(names) or not all(names):
-                raise SchemaError(f"the {kind} types {list(names)} hold an empty name or one twice; name each once.")
+                raise SchemaError(
+                    f"the {kind} types {list(names)} contain an empty or repeated name; give each type one name."
+                )
         known = set(self.entity_names)
         for relation in self.relations:
             if unknown := sorted({*relation.head_types, *relation.tail_types} - known):
@@ -67,18 +69,20 @@ class Schema:
         return cls(tuple(map(EntityType, sorted(entities))), tuple(map(RelationType, sorted(relations))))
 
     @cached_property
-    def undescribed(self) -> tuple[str, ...]:
+    def missing_descriptions(self) -> tuple[str, ...]:
         """The entity types without a description."""
         return tuple(entity.name for entity in self.entities if not entity.description.strip())
 
-    def described(self, entities: Mapping[str, str], relations: Mapping[str, str]) -> Schema:
+    def with_descriptions(self, entities: Mapping[str, str], relations: Mapping[str, str]) -> Schema:
         """The same labels with these descriptions in place of their own."""
         for kind, given, known in (
             ("entity", entities, self.entity_names),
             ("relation", relations, self.relation_names),
         ):
             if unknown := sorted(set(given) - set(known)):
-                raise SchemaError(f"{unknown[0]!r} is described, but the data has no such {kind} type ({list(known)}).")
+                raise SchemaError(
+                    f"{unknown[0]!r} has a description, but the data has no such {kind} type ({list(known)})."
+                )
         return Schema(
             tuple(replace(e, description=entities.get(e.name, e.description)) for e in self.entities),
             tuple(replace(r, description=relations.get(r.name, r.description)) for r in self.relations),
@@ -87,7 +91,8 @@ class Schema:
     def without(self, names: Collection[str]) -> Schema:
         """The schema without these entity types; a relation that only they could take part in goes with them."""
         if unknown := sorted(set(names) - set(self.entity_names)):
-            raise SchemaError(f"there is no entity type {unknown[0]!r} to leave out; there are {self.entity_names}.")
+            known = ", ".join(self.entity_names)
+            raise SchemaError(f"unknown entity type {unknown[0]!r} in data.leave_out; choose from {known}.")
         kept = tuple(entity for entity in self.entities if entity.name not in names)
         relations = []
         for r in self.relations:
@@ -123,6 +128,6 @@ class Schema:
         ):
             if unknown := sorted(set(seen) - set(known)):
                 raise SchemaError(
-                    f"{where} has the {kind} labels {unknown}, which the training data lacks (it has {sorted(known)}); "
-                    f"correct the labels or add examples of them to the training data."
+                    f"{where} has the {kind} labels {unknown}, which do not occur in the training data (it has "
+                    f"{sorted(known)}); correct the labels or add examples of them to the training data."
                 )

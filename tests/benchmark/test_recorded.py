@@ -31,7 +31,7 @@ FOLDS = {"ade": 10}
 @pytest.mark.parametrize("suite", FOUND)
 def test_recorded_results_are_found_by_todays_plans(suite: str) -> None:
     found = {
-        corpus: len(benchmark.found(benchmark.plan(suite, corpus, 10, folds=FOLDS.get(corpus)), RESULTS / suite))
+        corpus: len(benchmark.find_results(benchmark.plan(suite, corpus, 10, folds=FOLDS.get(corpus)), RESULTS / suite))
         for corpus in FOUND[suite]
     }
     assert found == FOUND[suite]

@@ -48,7 +48,7 @@ def test_the_columns_of_a_shipped_suite_are_in_a_result(name: str) -> None:
     found = scores([linked], [linked], Schema.from_documents([linked]))
     found["new_labels"] = found["test"]  # of a model that is asked for what it was not trained on
     paths = benchmark.Suite.load(name).columns.values()
-    assert [benchmark.look_up(found, path) for path in paths] == [1.0] * len(paths)
+    assert [benchmark.get_path(found, path) for path in paths] == [1.0] * len(paths)
 
 
 def test_a_plan_takes_all_variants_of_a_seed_before_the_next(suites: Any) -> None:
@@ -93,7 +93,7 @@ def test_an_unknown_suite_is_refused_with_the_known_ones(suites: Any, name: str)
 
 
 def test_a_wrong_setting_is_reported_with_its_variant(suites: Any) -> None:
-    with pytest.raises(RecipeError, match=r"suite variant 'tags': train\.epoch: there is no such key"):
+    with pytest.raises(RecipeError, match=r"suite variant 'tags': train\.epoch: unknown key"):
         benchmark.plan("tiny", "easy", 1, ["train.epoch=4"])
 
 
@@ -309,13 +309,13 @@ def test_suites_share_equal_runs_and_each_names_them_its_own_way(suites: Any, ea
 
 
 def test_an_unknown_corpus_is_refused(suites: Any, easy: None, tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="there is no corpus 'nope'"):
+    with pytest.raises(CorpusError, match="unknown corpus 'nope'"):
         benchmark.run_suite(benchmark.plan("tiny", "nope", 1), tmp_path / "out")
 
 
 def test_a_file_of_something_else_is_refused(suites: Any, tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text("hello\n")
-    with pytest.raises(FormatError, match="this is not a file of results"):
+    with pytest.raises(FormatError, match="not a results file"):
         benchmark.run_suite(benchmark.plan("tiny", "easy", 1), tmp_path)
 
 

@@ -36,7 +36,7 @@ def corpus(flat_corpus: Corpus) -> Corpus:
 @pytest.fixture(scope="module")
 def without_places(corpus: Corpus) -> Corpus:
     schema = corpus.schema.without(["Place"])
-    train = tuple(document.of_labels(schema.entity_names) for document in corpus.splits["train"])
+    train = tuple(document.filter_labels(schema.entity_names) for document in corpus.splits["train"])
     return replace(corpus, splits={"train": train}, schema=schema)
 
 
@@ -58,8 +58,8 @@ def half_found(asker: Extractor, corpus: Corpus) -> Corpus:
     return replace(corpus, splits={**corpus.splits, "test": test})
 
 
-def on_test(extractor: Extractor, corpus: Corpus, data: DataOptions) -> dict[str, Any]:
-    return scoring.on_test(extractor, select(data, seed=1, corpus=corpus))
+def score_on_test(extractor: Extractor, corpus: Corpus, data: DataOptions) -> dict[str, Any]:
+    return scoring.score_on_test(extractor, select(data, seed=1, corpus=corpus))
 
 
 def description(corpus: Corpus, label: str) -> str:
@@ -76,7 +76,7 @@ def assert_counts(found: dict[str, Any], gold: Triples, predicted: Triples) -> N
 
 def test_labels_left_out_are_asked_for_and_scored_apart(asker: Extractor, half_found: Corpus) -> None:
     gold = list(half_found.split("test"))
-    found = on_test(asker, half_found, WITHOUT_PLACES)
+    found = score_on_test(asker, half_found, WITHOUT_PLACES)
     asked = triples(asker(gold, labels={"Place": description(half_found, "Place")}), "Place")
     assert asked & triples(gold, "Place")
     assert_counts(found["new_labels"], triples(gold, "Place"), asked)
@@ -86,7 +86,7 @@ def test_labels_left_out_are_asked_for_and_scored_apart(asker: Extractor, half_f
 
 def test_scores_of_the_known_labels_pass_over_gold_of_those_left_out(asker: Extractor, half_found: Corpus) -> None:
     gold = list(half_found.split("test"))
-    found = on_test(asker, half_found, WITHOUT_PLACES)
+    found = score_on_test(asker, half_found, WITHOUT_PLACES)
     known = triples(gold, "Person", "Organization")
     assert 0 < len(known) < len(triples(gold, "Person", "Organization", "Place"))
     predicted = triples(asker(gold), "Person", "Organization")
@@ -103,10 +103,10 @@ def test_several_new_labels_are_asked_for_together(
     make_pipeline: Callable[..., TorchPipeline], corpus: Corpus, without_places: Corpus
 ) -> None:
     schema = without_places.schema.without(["Person"])
-    train = tuple(document.of_labels(schema.entity_names) for document in corpus.splits["train"])
+    train = tuple(document.filter_labels(schema.entity_names) for document in corpus.splits["train"])
     few = replace(without_places, splits={"train": train}, schema=schema)
     qa = Extractor(emboldened(make_pipeline("qa", few)))
-    found = on_test(qa, corpus, DataOptions(corpus="demo", leave_out=("Place", "Person")))
+    found = score_on_test(qa, corpus, DataOptions(corpus="demo", leave_out=("Place", "Person")))
     gold = list(corpus.split("test"))
     described = {kind.name: kind.description for kind in corpus.schema.entities if kind.name != "Organization"}
     assert_counts(
@@ -127,7 +127,7 @@ def test_a_model_that_takes_no_new_labels_is_scored_on_its_own_alone(
     corpus: Corpus,
     without_places: Corpus,
 ) -> None:
-    found = on_test(Extractor(make_pipeline(model, without_places, **options)), corpus, WITHOUT_PLACES)
+    found = score_on_test(Extractor(make_pipeline(model, without_places, **options)), corpus, WITHOUT_PLACES)
     assert "new_labels" not in found
     assert found["test"]["gold"] == len(triples(corpus.split("test"), "Person", "Organization"))
 
@@ -136,7 +136,7 @@ def test_without_labels_left_out_the_scores_are_those_of_evaluating_the_model(
     make_pipeline: Callable[..., TorchPipeline], corpus: Corpus
 ) -> None:
     extractor = Extractor(emboldened(make_pipeline("lear", corpus, shared=True)))
-    found = on_test(extractor, corpus, DataOptions(corpus="demo"))
+    found = score_on_test(extractor, corpus, DataOptions(corpus="demo"))
     gold = list(corpus.split("test"))
     wanted = evaluate(extractor, gold)
     assert wanted.entities.micro.predicted > 5
@@ -148,7 +148,7 @@ def test_gold_that_the_model_does_not_know_is_passed_over_only_where_it_was_left
     asker: Extractor, corpus: Corpus
 ) -> None:
     with pytest.raises(SchemaError, match=r"entity labels \['Place'\]"):
-        on_test(asker, corpus, DataOptions(corpus="demo"))
+        score_on_test(asker, corpus, DataOptions(corpus="demo"))
 
 
 def test_relations_of_entities_that_were_left_out_are_not_asked_of_a_model(
@@ -162,7 +162,7 @@ def test_relations_of_entities_that_were_left_out_are_not_asked_of_a_model(
         corpus, splits={**corpus.splits, "test": (linked,)}, schema=replace(corpus.schema, relations=relations)
     )
     known = replace(without_places, schema=replace(without_places.schema, relations=relations))
-    found = on_test(Extractor(make_pipeline("spert", known, max_width=2)), whole, WITHOUT_PLACES)
+    found = score_on_test(Extractor(make_pipeline("spert", known, max_width=2)), whole, WITHOUT_PLACES)
     assert found["relations"]["strict"]["micro"]["gold"] == 1
     assert (found["test"]["gold"], "new_labels" in found) == (2, False)
 
@@ -173,7 +173,7 @@ def test_new_labels_are_scored_on_head_regions_where_the_recipe_says_so(asker: E
     headed = named.with_annotations([replace(named.entities[0], head=named.words[1]), named.entities[1]])
     one = replace(corpus, splits={**corpus.splits, "test": (headed,)})
     golds = [
-        on_test(asker, one, WITHOUT_PLACES.model_copy(update={"heads": heads}))["new_labels"]["gold"]
+        score_on_test(asker, one, WITHOUT_PLACES.model_copy(update={"heads": heads}))["new_labels"]["gold"]
         for heads in (False, True)
     ]
     assert golds == [2, 1]
@@ -183,7 +183,7 @@ def test_new_labels_are_scored_on_head_regions_where_the_recipe_says_so(asker: E
 def described_easy(easy: None, monkeypatch: pytest.MonkeyPatch) -> Corpus:
     """The easy corpus, with descriptions as every named corpus has them."""
     whole = corpora.load("easy")
-    schema = whole.schema.described({"Person": "people, by name", "Place": "towns and countries"}, {})
+    schema = whole.schema.with_descriptions({"Person": "people, by name", "Place": "towns and countries"}, {})
     described = replace(whole, schema=schema)
     monkeypatch.setattr(corpora, "load", lambda _: described)
     return described
@@ -215,4 +215,4 @@ def test_new_labels_are_asked_for_by_the_descriptions_of_the_recipe(asker: Extra
     data = DataOptions.model_validate(
         {"corpus": "demo", "leave_out": ["Place"], "descriptions": {"entities": {"Place": odd}}}
     )
-    assert_counts(on_test(asker, corpus, data)["new_labels"], triples(gold, "Place"), asked)
+    assert_counts(score_on_test(asker, corpus, data)["new_labels"], triples(gold, "Place"), asked)

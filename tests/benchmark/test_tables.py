@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spanwise import benchmark
-from spanwise.benchmark.results import written_out
+from spanwise.benchmark.results import recipe_to_dict
 
 REPORT = Path(__file__).resolve().parents[2] / "benchmarks" / "report.py"
 PAPER = {"P": 90.0, "R": 80.0, "F1": 84.7}
@@ -63,15 +63,15 @@ def widths(**f1: float) -> dict[str, Any]:
     }
 
 
-def test_f1_is_told_by_the_groups_that_the_results_hold(suites: Any) -> None:
-    told = [result("tags", 1, 0.6, **widths(_1=0.5)), result("tags", 2, 0.5, **widths(_1=0.7, _2=0.25))]
-    told.append(result("spans", 1, 0.3, **widths(_1=0.1, _2=0.2)))
-    assert printed(benchmark.summarize("tiny", "easy", told, by="width")) == (
+def test_f1_is_grouped_by_the_groups_that_the_results_hold(suites: Any) -> None:
+    results = [result("tags", 1, 0.6, **widths(_1=0.5)), result("tags", 2, 0.5, **widths(_1=0.7, _2=0.25))]
+    results.append(result("spans", 1, 0.3, **widths(_1=0.1, _2=0.2)))
+    assert printed(benchmark.summarize("tiny", "easy", results, by="width")) == (
         "| model | runs | 1 (10) | 2 (20) |\n|---|---|---|---|\n"
         "| tags | 2 | 60.00 ± 14.14 | – |\n"
         "| spans | 1 | 10.00 | 20.00 |\n"
     )
-    assert benchmark.summarize("tiny", "easy", told, by="width").turned == [
+    assert benchmark.summarize("tiny", "easy", results, by="width").transposed == [
         ["model", "tags", "spans"],
         ["runs", "2", "1"],
         ["1 (10)", "60.00 ± 14.14", "10.00"],
@@ -80,8 +80,8 @@ def test_f1_is_told_by_the_groups_that_the_results_hold(suites: Any) -> None:
 
 
 def test_the_gold_entities_of_several_folds_are_not_counted(suites: Any) -> None:
-    told = [result("tags", 1, 0.6, corpus=f"easy/{fold}", **widths(_1=0.5)) for fold in (0, 1)]
-    assert benchmark.summarize("tiny", "easy", told, by="width").columns == ("1",)
+    results = [result("tags", 1, 0.6, corpus=f"easy/{fold}", **widths(_1=0.5)) for fold in (0, 1)]
+    assert benchmark.summarize("tiny", "easy", results, by="width").columns == ("1",)
 
 
 def test_a_suite_names_its_columns_and_the_paper_may_have_figures_for_some(suites: Any) -> None:
@@ -218,7 +218,7 @@ def report(suites: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
         folder = tmp_path / "benchmarks" / "results" / "tiny"
         folder.mkdir(parents=True, exist_ok=True)
         for line in results:
-            recipe = written_out(suite.recipe(line["variant"], line["corpus"], line["seed"]))
+            recipe = recipe_to_dict(suite.recipe(line["variant"], line["corpus"], line["seed"]))
             more = {"recipe": recipe, "date": "2026-01-02", "environment": machine}
             benchmark.append_result(folder, {**line, **more})
         (tmp_path / "page.md").write_text(f"before\n<!-- {marks} -->\nold\n<!-- end -->\nafter\n")
@@ -242,7 +242,7 @@ def test_the_page_shows_table_comparisons_command_and_circumstances(suites: Any,
         "|---|---|---|---|---|\n"
         "| tags | 1 | 70.00 (90.00) | 50.00 (80.00) | 60.00 (84.70) |\n"
         "| spans | 1 | 30.00 | 10.00 | 20.00 |\n\n"
-        "Two-sided p by paired approximate randomisation over documents, 10,000 trials:\n\n"
+        "Two-sided p by paired approximate randomization over documents, 10,000 trials:\n\n"
         "| difference | column | points | p | runs |\n"
         "|---|---|---|---|---|\n"
         "| tags − spans | F1 | +66.67 | 0.0001 | 1 |\n\n"

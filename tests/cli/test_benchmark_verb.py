@@ -90,7 +90,7 @@ def test_a_pair_of_variants_is_compared(run: Command) -> None:
     printed = run(suite="pair")
     assert "spans − tags" in printed.out
     assert f"{comparison['p']:.4f}" in printed.out
-    assert "paired approximate randomisation" in " ".join(printed.out.split())
+    assert "paired approximate randomization" in " ".join(printed.out.split())
 
 
 def test_one_variant_of_a_suite_can_be_run_alone(run: Command, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_the_table_comes_at_once_when_all_is_done(run: Command) -> None:
     ("options", "sentence"),
     [
         ({"suite": "nope"}, "unknown suite 'nope'; choose from pair, tiny."),
-        ({"corpus": "nope"}, "there is no corpus 'nope'; known are "),
+        ({"corpus": "nope"}, "unknown corpus 'nope'; choose from "),
         ({"corpus": "ade"}, "corpus 'ade' comes in folds; give --folds 10, "),
     ],
 )
@@ -132,7 +132,7 @@ def test_an_unknown_name_is_refused(run: Command, options: dict[str, str], sente
 
 
 def test_a_wrong_setting_is_refused(run: Command, tmp_path: Path) -> None:
-    assert run("--set", "train.epoch=1").refusal == "suite variant 'tags': train.epoch: there is no such key."
+    assert run("--set", "train.epoch=1").refusal == "suite variant 'tags': train.epoch: unknown key."
     assert not (tmp_path / "out").exists()
 
 

@@ -41,7 +41,7 @@ def test_no_verb_shows_the_help_and_the_version_is_printed(command: Command) -> 
 
 @pytest.mark.parametrize(
     "arguments",
-    ["nope", "train", "train recipe.yaml --nope", "predict", "evaluate", "benchmark bl-ner", "models x"],
+    ["nope", "train", "train recipe.yaml --nope", "predict", "evaluate", "benchmark bl-ner", "models x y"],
 )
 def test_wrong_usage_ends_with_2_and_no_traceback(command: Command, arguments: str) -> None:
     done = command(*arguments.split())
@@ -51,7 +51,7 @@ def test_wrong_usage_ends_with_2_and_no_traceback(command: Command, arguments: s
 
 
 def test_debug_shows_the_traceback(command: Command) -> None:
-    with pytest.raises(ModelError, match="there is no such model folder"):
+    with pytest.raises(ModelError, match="this model folder does not exist"):
         command("--debug", "predict", "nope", "-")
 
 
@@ -82,5 +82,5 @@ def test_a_process_of_its_own_keeps_the_contract(trained: Path, tmp_path: Path) 
     refused = python("predict", tmp_path / "nope")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.splitlines() == [
-        f"error: {tmp_path / 'nope'}: there is no such model folder; train one with `spanwise train`."
+        f"error: {tmp_path / 'nope'}: this model folder does not exist; train one with `spanwise train`."
     ]

@@ -26,6 +26,6 @@ def test_the_demo_scores_and_shows_an_unseen_text(
     page = (tmp_path / "demo" / "demo.html").read_text(encoding="utf-8")
     assert "Lindqvale" in page
     again = command("demo", "--out", tmp_path / "demo", "--json")  # takes up what is trained
-    assert "is trained already" in again.err
+    assert "already holds a trained model" in again.err
     wanted = {"boundaries", "entities", "nesting", "relations", "widths", "page", "model"}
     assert set(json.loads(again.out)) == wanted

@@ -76,7 +76,7 @@ def test_a_threshold_of_one_predicts_nothing_that_is_unsure(command: Command, tr
             "the entity labels ['Planet']",
         ),
         ('{"text": "André", "entities": []}\n'.encode("latin-1"), "data.jsonl:1: byte 0xe9 is not UTF-8"),
-        (b"{oops\n", "data.jsonl:1: the line is no JSON object"),
+        (b"{oops\n", "data.jsonl:1: the line is not a JSON object"),
     ],
     ids=["empty", "unknown label", "latin-1", "cut off"],
 )
@@ -88,8 +88,8 @@ def test_bad_data_is_refused(command: Command, trained: Path, tmp_path: Path, co
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["{test}", "--corpus", "demo"], "give either labelled files or --corpus NAME."),
-        (["--corpus", "nope"], "there is no corpus 'nope'; known are "),
+        (["{test}", "--corpus", "demo"], "give either labeled files or --corpus NAME."),
+        (["--corpus", "nope"], "unknown corpus 'nope'; choose from "),
         (["--corpus", "demo", "--split", "nope"], "corpus 'demo' has no split 'nope'; it has "),
         (["--split", "nope"], "has no split 'nope'; it has "),
         (["{folder}"], "this is a folder"),
@@ -107,7 +107,7 @@ def test_wrong_arguments_are_refused(
 @pytest.mark.parametrize("model", ["nope", "nobody/nothing", "{folder}"])
 def test_a_model_that_is_none_is_refused(command: Command, easy_files: Path, tmp_path: Path, model: str) -> None:
     refusal = command("evaluate", model.format(folder=tmp_path), easy_files / "test.jsonl").refusal
-    assert "there is no" in refusal or "is missing" in refusal
+    assert "does not exist" in refusal or "is missing" in refusal
 
 
 @pytest.mark.parametrize("name", ["config.json", "schema.json", "model.safetensors", "tokenizer.json"])

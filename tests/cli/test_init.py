@@ -28,7 +28,7 @@ def test_nested_data_gets_a_model_that_keeps_overlaps_and_says_why(
     dev = written(tmp_path / "dev.jsonl", nested_corpus.splits["dev"])
     done = command("init", train, dev, "--out", tmp_path / "recipe.yaml")
     assert done.code == 0
-    assert "entities lie inside one another" in done.out
+    assert "entities are nested" in done.out
     recipe = Recipe.load(tmp_path / "recipe.yaml")
     assert recipe.model.config.traits().nested
     assert (recipe.data.train, recipe.data.dev) == ((train,), (dev,))
@@ -37,7 +37,7 @@ def test_nested_data_gets_a_model_that_keeps_overlaps_and_says_why(
 def test_wide_flat_entities_get_a_tagger(command: Command, tmp_path: Path) -> None:
     wide = [Document.from_words(["word"] * 30, [(2, 22, "Quote")])] * 20
     train = written(tmp_path / "train.jsonl", wide)
-    assert "a tagger has no limit of width" in command("init", train, "--out", tmp_path / "r.yaml").out
+    assert "a tagger has no width limit" in command("init", train, "--out", tmp_path / "r.yaml").out
     assert Recipe.load(tmp_path / "r.yaml").model.name == "seq-ner"
 
 
@@ -45,8 +45,8 @@ def test_entities_that_share_a_span_get_a_span_model_with_several_labels(command
     shared = [Document.from_words(["word"] * 30, [(2, 22, "Quote"), (2, 22, "Speech"), (24, 25, "Name")])] * 20
     train = written(tmp_path / "train.jsonl", shared)
     done = command("init", train, "--out", tmp_path / "r.yaml")
-    assert "# Why this model: 40 entities share their span with one of another label" in done.out
-    assert "multi_label: true         # a span may have several labels" in done.out
+    assert "# Why this model: 40 entities share their span with an entity of another label" in done.out
+    assert "multi_label: true         # allow several labels per span" in done.out
     assert Recipe.load(tmp_path / "r.yaml").model.config.traits().multi_label
 
 
@@ -60,7 +60,7 @@ def test_the_recipe_trains_as_it_is(command: Command, flat_corpus: Corpus, tiny_
 
 
 def test_text_that_the_default_encoder_cannot_read_is_reported(command: Command, tmp_path: Path) -> None:
-    chinese = [Document.from_words("他在北京大学工作", [(2, 6, "Organisation")], joiner="")] * 10
+    chinese = [Document.from_words("他在北京大学工作", [(2, 6, "Organization")], joiner="")] * 10
     train = written(tmp_path / "train.jsonl", chinese)
     assert "for cjk text give the folder or hub name" in command("init", train, "--out", tmp_path / "r.yaml").out
 

@@ -114,15 +114,15 @@ def test_a_label_that_train_lacks_is_reported_and_not_refused(run, tmp_path: Pat
             "test": ["[Place]"],
         }
     else:
-        assert "test has labels that train lacks: [Place]." in out
+        assert "test has labels that do not occur in train: [Place]." in out
 
 
-def test_a_field_that_no_document_has_and_the_notes_are_told(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_field_that_no_document_has_and_the_notes_are_reported(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     train = tmp_path / "train.jsonl"
     train.write_text('{"text": "Ada left.", "spans": [{"start": 0, "end": 3, "label": "Person"}]}\n')
     code, _, err = run("inspect", train, "--json")
     assert code == 0
-    assert "left out: 1 x field 'spans'" in err
+    assert "dropped: 1 x field 'spans'" in err
     columns = tmp_path / "train.conll"
     columns.write_text("Ada\tB-Person\n")
     assert "train.conll: scheme IOB2 (detected)" in run("inspect", columns)[2]
@@ -134,7 +134,7 @@ def test_a_field_that_no_document_has_and_the_notes_are_told(run, tmp_path: Path
         (["inspect"], "either a corpus by name (--corpus) or files"),
         (["inspect", "--corpus", "demo", "x.jsonl"], "either a corpus by name (--corpus) or files"),
         (["inspect", "--corpus", "demo", "--skip-bad"], "are for files"),
-        (["inspect", "--corpus", "nope"], "there is no corpus 'nope'"),
+        (["inspect", "--corpus", "nope"], "unknown corpus 'nope'"),
         (["inspect", "missing.jsonl"], "missing.jsonl"),
     ],
 )

@@ -77,7 +77,7 @@ def test_other_formats_can_be_written(command: Command, trained: Path, tmp_path:
     (tmp_path / "in.jsonl").write_bytes(jsonl(TEXTS[0]))
     assert command("predict", trained, tmp_path / "in.jsonl", tmp_path / "out.conll").code == 0
     (document,) = formats.read(tmp_path / "out.conll")
-    assert [document.slice(entity) for entity in document.entities] == ["Ada Moss", "Bo", "Upper Dale"]
+    assert [document.text_of(entity) for entity in document.entities] == ["Ada Moss", "Bo", "Upper Dale"]
 
 
 def test_thresholds_hold_for_all_labels_or_for_one(command: Command, trained: Path) -> None:
@@ -96,10 +96,10 @@ def test_thresholds_hold_for_all_labels_or_for_one(command: Command, trained: Pa
     [
         (
             ["--label-threshold", "Planet=0.5"],
-            "there is no label 'Planet' to set a threshold for; choose from Person, Place.",
+            "unknown label 'Planet' in a threshold; choose from Person, Place.",
         ),
         (["--label-threshold", "Person=2"], "a threshold is a probability between 0 and 1, not 2.0."),
-        (["--label-threshold", "Person"], "a label's threshold is written LABEL=0.8, not 'Person'."),
+        (["--label-threshold", "Person"], "a label threshold has the form LABEL=0.8, not 'Person'."),
     ],
 )
 def test_a_wrong_threshold_is_refused(command: Command, trained: Path, options: list[str], sentence: str) -> None:
@@ -122,7 +122,7 @@ def test_a_failure_in_the_middle_leaves_no_trace(
     if existing:
         target.write_text(existing)
     refusal = command("predict", trained, tmp_path / "in.jsonl", target).refusal
-    assert "in.jsonl:701: the line is no JSON object" in refusal
+    assert "in.jsonl:701: the line is not a JSON object" in refusal
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", *(["out.jsonl"] if existing else [])}
     assert not existing or target.read_text() == existing
 
@@ -145,13 +145,13 @@ def test_bad_records_are_passed_over_when_asked_for(command: Command, trained: P
         (["{folder}/no.jsonl"], b"", "no.jsonl: no such file or folder; check the path."),
         (["{folder}/no.txt", "--lines"], b"", "no.txt: No such file or directory."),
         (["-"], b"", "standard input: the file holds no documents: it is empty"),
-        (["-"], b"{oops\n", "standard input:1: the line is no JSON object"),
+        (["-"], b"{oops\n", "standard input:1: the line is not a JSON object"),
         (["-"], b"[]\n", "standard input:1: "),
         (["-"], '{"text": "André"}\n'.encode("latin-1"), "standard input:1: byte 0xe9 is not UTF-8"),
         (["-", "--lines"], "Bo\nAndré\n".encode("latin-1"), "standard input:2: byte 0xe9 is not UTF-8"),
         (["-", "{folder}", "--to", "jsonl"], jsonl("Bo"), "this is a folder"),
         (["-", "{folder}/no/out.jsonl"], jsonl("Bo"), "does not exist; create it first."),
-        (["-", "{folder}/out.xyz"], jsonl("Bo"), "the extension '.xyz' does not tell the format"),
+        (["-", "{folder}/out.xyz"], jsonl("Bo"), "the extension '.xyz' does not determine the format"),
         (["-", "-", "--to", "conll"], jsonl("Bo"), "only 'jsonl' can go to standard output"),
         (["-", "--from", "conll"], jsonl("Bo"), "standard input can only be read as 'jsonl'"),
     ],
@@ -223,24 +223,24 @@ def test_labels_go_with_files_and_their_own_thresholds(
     refusal = command(
         "predict", asker, tmp_path / "in.jsonl", "--labels", labels, "--label-threshold", "Person=1"
     ).refusal
-    assert refusal == "there is no label 'Person' to set a threshold for; choose from Town, Human."
+    assert refusal == "unknown label 'Person' in a threshold; choose from Town, Human."
 
 
 def test_a_model_that_takes_no_new_labels_says_so(command: Command, trained: Path, labels: Path) -> None:
     refusal = command("predict", trained, "--lines", "--labels", labels, stdin=lines(*TEXTS)).refusal
-    assert refusal.startswith("this seq-ner has weights of its own for each label and takes no new ones; ")
+    assert refusal.startswith("this seq-ner has fixed labels and takes no new ones; ")
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
         (None, "labels.yaml: No such file or directory."),
-        ("Town: where people live\n", "labels.yaml: Town: there is no such key."),
+        ("Town: where people live\n", "labels.yaml: Town: unknown key."),
         ("entities: [Town]\n", "labels.yaml: entities: Input should be a valid dictionary, not ['Town']."),
-        ("entities: {Town: [\n", "labels.yaml:2: this is not YAML ("),
-        ("", "labels= maps each label to the text that describes it; give at least one, none empty."),
-        ("relations: {in: is found in}\n", "labels= maps each label to the text that describes it; "),
-        ("entities: {Town: ''}\n", "labels= maps each label to the text that describes it; "),
+        ("entities: {Town: [\n", "labels.yaml:2: invalid YAML ("),
+        ("", "labels= maps each label to its description; give at least one label and no empty text."),
+        ("relations: {in: is found in}\n", "labels= maps each label to its description; "),
+        ("entities: {Town: ''}\n", "labels= maps each label to its description; "),
     ],
     ids=["missing", "no section", "list", "not YAML", "empty", "relations alone", "no description"],
 )

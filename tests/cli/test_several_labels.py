@@ -86,8 +86,8 @@ def test_train_says_what_is_lost_where_only_one_label_is_predicted(train: Comman
     done = train("model.multi_label=false", "model.nested=true", "train.epochs=1")
     assert done.code == 0
     assert (
-        f"note: {2 * SHARED} training entities share their span with one of another label, of which the model predicts "
-        "one at most; set model.multi_label: true to predict all.\n"
+        f"note: {2 * SHARED} training entities share their span with an entity of another label; the model predicts "
+        "at most one label per span; set model.multi_label: true to predict all.\n"
     ) in done.err
 
 
@@ -101,10 +101,10 @@ def test_train_refuses_several_labels_for_a_flat_model_of_one_and_names_the_opti
 def test_train_keeps_one_label_of_a_span_where_the_recipe_says_so(train: Command) -> None:
     done = train("model.multi_label=false", "data.overlaps=outermost", "train.epochs=1")
     assert done.code == 0
-    assert f"note: {SHARED} training entities lie inside another and are left out" in done.err
+    assert f"note: {SHARED} training entities lie inside another entity and are dropped" in done.err
 
 
-def labelled(document: dict[str, Any]) -> Counter[tuple[int, int, str]]:
+def labeled(document: dict[str, Any]) -> Counter[tuple[int, int, str]]:
     return Counter((entity["start"], entity["end"], entity["label"]) for entity in document["entities"])
 
 
@@ -116,7 +116,7 @@ def test_a_trained_model_predicts_every_label_of_a_span(command: Command, train:
     assert json.loads(done.out)["entities"]["micro"]["f1"] == 1.0
     command("predict", files / "run", files / "dev.jsonl", files / "out.jsonl")
     found = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
-    assert list(map(labelled, found)) == [labelled(record(sentence)) for sentence in SENTENCES]
+    assert list(map(labeled, found)) == [labeled(record(sentence)) for sentence in SENTENCES]
     assert all(0.5 <= entity["score"] <= 1 for document in found for entity in document["entities"])
 
 

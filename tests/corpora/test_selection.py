@@ -21,7 +21,7 @@ from spanwise.corpora.selection import Selection, select
 from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.errors import CorpusError, RecipeError, SchemaError
 from spanwise.schema import EntityType, RelationType, Schema
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 from spanwise.text.profile import profile
 from spanwise.text.words import segment
 
@@ -114,7 +114,7 @@ def test_relations_are_described_as_well(flat_corpus: Corpus) -> None:
 
 def test_a_description_of_a_label_that_the_data_lacks_is_refused(files: Path) -> None:
     describe(files / "descriptions.yaml", entities={**PEOPLE, **PLACES, "Planet": "worlds"})
-    with pytest.raises(SchemaError, match=r"'Planet' is described, but the data has no such entity type"):
+    with pytest.raises(SchemaError, match=r"'Planet' has a description, but the data has no such entity type"):
         chosen(files)
 
 
@@ -211,7 +211,7 @@ def test_an_unknown_split_is_refused_with_those_there_are(files: Path) -> None:
     with pytest.raises(CorpusError, match="has no split 'eval'"):
         chosen(files, train_on=["train", "eval"])
     with pytest.raises(CorpusError, match="has no split 'eval'"):
-        chosen(files, leave_out=["Place"]).left_out("eval")
+        chosen(files, leave_out=["Place"]).held_out("eval")
 
 
 def test_a_type_that_is_left_out_is_in_no_split_and_not_in_the_schema(files: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_type_that_is_left_out_is_in_no_split_and_not_in_the_schema(files: Pat
     assert seen.splits == whole.splits
     rows = [(seen.train, whole.train), *((seen.split(name), whole.split(name)) for name in ("train", "dev", "test"))]
     for found, before in rows:  # documents stay, also those where nothing else was marked
-        assert found == tuple(aligned(document.of_labels(["Person"])) for document in documents(before))
+        assert found == tuple(align(document.filter_labels(["Person"])) for document in documents(before))
     assert sum(len(document.entities) for document in documents(seen.train)) > 10
 
 
@@ -237,12 +237,12 @@ def test_shots_are_drawn_for_the_types_that_are_not_left_out(files: Path) -> Non
 
 
 def test_a_type_to_leave_out_that_is_not_there_is_refused(files: Path) -> None:
-    with pytest.raises(SchemaError, match=r"there is no entity type 'Town' to leave out; there are .*'Place'"):
+    with pytest.raises(SchemaError, match=r"unknown entity type 'Town' in data.leave_out; choose from .*Place"):
         chosen(files, leave_out=["Place", "Town"])
 
 
 def test_leaving_out_every_type_leaves_nothing_to_learn(files: Path) -> None:
-    with pytest.raises(RecipeError, match="there is nothing to learn"):
+    with pytest.raises(RecipeError, match="contains no entities; check the files"):
         chosen(files, leave_out=["Person", "Place"])
 
 
@@ -253,11 +253,11 @@ def test_a_corpus_without_training_documents_is_refused(flat_corpus: Corpus) -> 
 
 def test_labels_left_out_are_there_to_be_asked_for_with_their_descriptions(files: Path) -> None:
     describe(files / "descriptions.yaml", entities={**PEOPLE, "Place": "towns. And countries."})
-    schema, gold = chosen(files, leave_out=["Place"], description_sentences=1).left_out("test")
+    schema, gold = chosen(files, leave_out=["Place"], description_sentences=1).held_out("test")
     assert schema == Schema((EntityType("Place", "towns."),))
     whole = documents(chosen(files).split("test"))
-    assert gold == tuple(aligned(document.of_labels(["Place"])) for document in whole)
-    assert chosen(files).left_out("test") == (Schema(), ())
+    assert gold == tuple(align(document.filter_labels(["Place"])) for document in whole)
+    assert chosen(files).held_out("test") == (Schema(), ())
 
 
 def test_relations_go_with_the_entities_that_are_left_out(flat_corpus: Corpus) -> None:
@@ -271,7 +271,7 @@ def test_relations_go_with_the_entities_that_are_left_out(flat_corpus: Corpus) -
     assert found.schema.relation_names == schema.relation_names
     for (row,) in (found.train, found.split("test")):
         assert row.document.relations == (Relation(0, 1, "knows"),)
-    hidden, gold = found.left_out("test")
+    hidden, gold = found.held_out("test")
     assert [labels_of(row.document) for row in gold] == [{"Place"}]
     hidden.check(documents(gold), "what is asked for")  # so that it has no relations either
 
@@ -289,7 +289,7 @@ def test_entities_are_narrowed_to_their_heads_everywhere_where_the_recipe_says_s
     for rows in (heads.train, heads.split("test")):
         assert [row.spans for row in rows] == [((1, 2), (1, 2))]
     corpus = replace(corpus, schema=Schema((EntityType("P"), EntityType("Place"))))
-    assert given_corpus(corpus, heads=True, leave_out=["Place"]).left_out("test")[1] == heads.train
+    assert given_corpus(corpus, heads=True, leave_out=["Place"]).held_out("test")[1] == heads.train
 
 
 def test_flat_training_entities_are_the_outermost_and_what_is_scored_keeps_all(nested_corpus: Corpus) -> None:
@@ -304,7 +304,7 @@ def test_flat_training_entities_are_the_outermost_and_what_is_scored_keeps_all(n
     assert (entities, relations) == (5, 1)
     assert flat.train[0].document.relations == (Relation(0, 0, "is"),)
     assert sum(len(row.spans) for row in whole.train) - sum(len(row.spans) for row in flat.train) == entities
-    assert flat.train == tuple(map(aligned, documents(flat.train)))
+    assert flat.train == tuple(map(align, documents(flat.train)))
     assert (flat.split("dev"), flat.split("train")) == (whole.split("dev"), whole.train)
     assert (flat.name, flat.schema, flat.splits) == (whole.name, whole.schema, whole.splits)
     assert flat.flattened()[1:] == (0, 0)
@@ -322,7 +322,7 @@ def test_all_labels_of_an_outermost_span_stay_where_the_model_takes_several() ->
     document = Document.from_words("abc", [(0, 2, "Y"), (0, 2, "X"), (0, 1, "X"), (0, 1, "Y"), (2, 3, "X")])
     corpus = Corpus("shared", {"train": (document,)}, Schema.from_documents([document]))
     flat, entities, _ = given_corpus(corpus).flattened(keep_shared=True)
-    assert flat.train == (aligned(document.keeping([0, 1, 4])),)
+    assert flat.train == (align(document.select_entities([0, 1, 4])),)
     assert (entities, flat.profile.nested, flat.profile.shared_entities) == (2, False, 2)
 
 
@@ -342,7 +342,7 @@ def test_only_documents_that_are_asked_for_are_segmented_and_each_once(
     assert len(segmented) == 0
     assert [len(found.train), len(segmented)] == [10, 10]
     assert [len(found.split("dev")), len(segmented)] == [24, 34]
-    found.left_out("dev"), found.flattened(), found.profile, found.split("dev")
+    found.held_out("dev"), found.flattened(), found.profile, found.split("dev")
     assert len(segmented) == 34
     found.split("train")
     assert len(segmented) == 24 + 64
@@ -353,7 +353,7 @@ def test_documents_are_checked_when_they_are_read_and_not_again(files: Path, mon
     check = Document._check
     monkeypatch.setattr(Document, "_check", lambda document: checked.append(document.id) or check(document))
     found = chosen(files, heads=True, leave_out=["Place"], shots=5)
-    found.flattened(), found.left_out("test"), found.split("test"), found.train
+    found.flattened(), found.held_out("test"), found.split("test"), found.train
     assert len(checked) == len(set(checked)) == 64 + 24 + 24
 
 

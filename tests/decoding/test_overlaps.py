@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bl_ner_oracle as paper
-from spanwise.decoding.overlaps import filter_overlaps, overlap_free
+from spanwise.decoding.overlaps import filter_overlaps, non_overlapping_rows
 from spanwise.seam.decoder import (
     PredictedRelations,
     PredictedSpans,
@@ -84,7 +84,7 @@ def test_rows_that_are_kept_are_those_of_a_greedy_loop(spans: Spans, shared: boo
         crossing = [r for r in rivals if r[1] < end and start < r[2]]
         if all(shared and (r[1], r[2]) == (start, end) for r in crossing):
             kept.append(at)
-    found = overlap_free(spans.found(), shared=shared).tolist()
+    found = non_overlapping_rows(spans.found(), shared=shared).tolist()
     assert found == sorted(kept, key=lambda at: spans.rows[at][:4])
 
 

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invented_examples import PIECES, example
-from spanwise.decoding.pairs import PAIRS_AT_ONCE, Activation, PairDecoder, PairRows, PairScores
+from spanwise.decoding.pairs import PAIR_BLOCK_SIZE, Activation, PairDecoder, PairRows, PairScores
 from spanwise.decoding.spans import SpanScores
-from spanwise.pipeline.collate import collate, given_spans
+from spanwise.pipeline.collate import collate, collate_given_entities
 from spanwise.schema import EntityType, RelationType, Schema
 from spanwise.seam.batch import Array, Batch
 from spanwise.seam.decoder import PredictedSpans, Prediction, Proposal, ScoreThresholds
 from spanwise.seam.proposals import Negatives, SpanProposer
-from spanwise.seam.runner import StageOne, run
+from spanwise.seam.runner import StageOne, run_stages
 
 ENTITIES = tuple(map(EntityType, ("Person", "Place", "Firm")))
 FREE = Schema(ENTITIES, (RelationType("knows"),))
@@ -46,11 +46,11 @@ def found_of(entities: list[Entity]) -> PredictedSpans:
     return PredictedSpans(rows[:, :3], rows[:, 3], np.full(len(rows), 0.5, np.float32))
 
 
-def joined(found: PredictedSpans, schema: Schema, at_once: int = EVERYTHING) -> dict[tuple[int, int], list[str]]:
+def joined(found: PredictedSpans, schema: Schema, block_size: int = EVERYTHING) -> dict[tuple[int, int], list[str]]:
     """All pairs with the names of the types that are read from them, however probable each is."""
     decoder, pairs = decoder_of(schema), {}
     everything = ScoreThresholds(np.zeros(3, np.float32), np.zeros(len(schema.relations), np.float32))
-    for block in decoder.pairs(found, at_once):
+    for block in decoder.pairs(found, block_size):
         for pair in block.tolist():
             assert tuple(pair) not in pairs
             pairs[tuple(pair)] = []
@@ -95,17 +95,17 @@ def entities_of_a_batch(draw: st.DrawFn) -> list[Entity]:
 @given(entities_of_a_batch(), st.sampled_from([1, 2, 7, EVERYTHING]))
 @pytest.mark.parametrize("schema", [FREE, STRICT], ids=["any arguments", "typed and symmetric"])
 def test_pairs_are_those_of_two_loops_whatever_the_size_of_the_blocks(
-    schema: Schema, entities: list[Entity], at_once: int
+    schema: Schema, entities: list[Entity], block_size: int
 ) -> None:
-    found = joined(found_of(entities), schema, at_once)
+    found = joined(found_of(entities), schema, block_size)
     assert found == looped(entities, schema)
     assert list(found) == sorted(found)  # grouped by example, as models want them
 
 
 @given(entities_of_a_batch(), st.integers(1, 9))
-def test_no_block_has_more_pairs_than_allowed(entities: list[Entity], at_once: int) -> None:
-    blocks = [len(rows) for rows in decoder_of(FREE).pairs(found_of(entities), at_once)]
-    assert all(0 < size <= at_once for size in blocks)
+def test_no_block_has_more_pairs_than_allowed(entities: list[Entity], block_size: int) -> None:
+    blocks = [len(rows) for rows in decoder_of(FREE).pairs(found_of(entities), block_size)]
+    assert all(0 < size <= block_size for size in blocks)
 
 
 def test_argument_types_decide_which_types_a_pair_may_have() -> None:
@@ -173,12 +173,12 @@ def linked(draw: st.DrawFn, classes: int) -> Linked:
     return Linked(entities, logits.astype(np.float32), np.array(lowest, np.float32))
 
 
-def relations_of(decoder: PairDecoder, case: Linked, at_once: int) -> list[list[tuple[int, ...]]]:
+def relations_of(decoder: PairDecoder, case: Linked, block_size: int) -> list[list[tuple[int, ...]]]:
     """Example by example, through propose and decode: head and tail as rows of all entities, type, score."""
     found = found_of(case.entities)
     thresholds = ScoreThresholds(np.zeros(3, np.float32), case.lowest)
     batch = collate([example([1] * 6) for _ in range(5)], PIECES, None)
-    rows = [PairRows(found.spans, pairs) for pairs in decoder.pairs(found, at_once)]
+    rows = [PairRows(found.spans, pairs) for pairs in decoder.pairs(found, block_size)]
     second = ((row, PairScores(case.logits[row.pairs[:, 0], row.pairs[:, 1]])) for row in rows)
     predictions = decoder.decode(Proposal(found, rows), second, batch, thresholds)
     first = [sum(entity[0] < row for entity in case.entities) for row in range(5)]
@@ -190,7 +190,7 @@ def relations_of(decoder: PairDecoder, case: Linked, at_once: int) -> list[list[
     ]
 
 
-def check_relations(activation: Activation, case: Linked, at_once: int) -> None:
+def check_relations(activation: Activation, case: Linked, block_size: int) -> None:
     wanted: list[list[Any]] = [[] for _ in range(5)]
     for head, one in enumerate(case.entities):
         for tail, other in enumerate(case.entities):
@@ -204,22 +204,22 @@ def check_relations(activation: Activation, case: Linked, at_once: int) -> None:
                 probability = chance(scores, kind, possible, activation)
                 if probability is not None and probability >= case.lowest[kind]:
                     wanted[one[0]].append((head, tail, kind, pytest.approx(probability, abs=1e-5)))
-    assert relations_of(decoder_of(STRICT, activation), case, at_once) == wanted
+    assert relations_of(decoder_of(STRICT, activation), case, block_size) == wanted
 
 
 SYMMETRIC = Schema(ENTITIES, tuple(relation for relation in STRICT.relations if relation.symmetric))
 
 
 @given(linked(classes=len(STRICT.relations)), st.sampled_from([1, 5, EVERYTHING]))
-def test_with_sigmoid_every_allowed_type_that_is_probable_enough_is_a_relation(case: Linked, at_once: int) -> None:
-    check_relations("sigmoid", case, at_once)
+def test_with_sigmoid_every_allowed_type_that_is_probable_enough_is_a_relation(case: Linked, block_size: int) -> None:
+    check_relations("sigmoid", case, block_size)
 
 
 @given(linked(classes=1 + len(STRICT.relations)), st.sampled_from([1, 5, EVERYTHING]))
 def test_with_softmax_the_best_of_the_possible_types_is_a_relation_unless_none_is_better(
-    case: Linked, at_once: int
+    case: Linked, block_size: int
 ) -> None:
-    check_relations("softmax", case, at_once)
+    check_relations("softmax", case, block_size)
 
 
 THREE = Schema(ENTITIES, (RelationType("of"), RelationType("with")))
@@ -306,20 +306,20 @@ def test_many_entities_in_one_sentence_lose_no_pair_and_no_block_is_large(mode: 
     proposer = SpanProposer(2, Negatives(1)) if mode == "predicted" else None
     batch = collate([crowded], PIECES, proposer)
     thresholds = ScoreThresholds(np.zeros(3, np.float32), np.full(2, 0.4, np.float32))
-    entities = given_spans([crowded]) if mode == "given" else None
-    (prediction,) = run(runner, decoder_of(THREE), batch, thresholds, entities)
+    entities = collate_given_entities([crowded]) if mode == "given" else None
+    (prediction,) = run_stages(runner, decoder_of(THREE), batch, thresholds, entities)
     assert [span[:3] for span in prediction.spans] == gold
     pairs = {(head, tail) for head in range(CROWD) for tail in range(CROWD) if head != tail}
     found = [relation[:3] for relation in prediction.relations]
     assert len(found) == 2 * len(pairs) == 2 * 14280
     assert set(found) == {(*pair, kind) for pair in pairs for kind in range(2)}
     assert sum(runner.asked) == 14280
-    assert max(runner.asked) <= PAIRS_AT_ONCE < 14280
+    assert max(runner.asked) <= PAIR_BLOCK_SIZE < 14280
 
 
 def test_no_given_entities_are_not_replaced_by_predicted_ones() -> None:
     runner, batch = Crowded(), collate([example([1] * 9)], PIECES, SpanProposer(2, Negatives(1)))
     thresholds = ScoreThresholds(np.zeros(3, np.float32), np.zeros(2, np.float32))
-    asking: Callable[..., list[Prediction]] = partial(run, runner, decoder_of(THREE), batch, thresholds)
-    assert asking(PredictedSpans.empty()) == [Prediction()]
-    assert len(asking()[0].spans) == 2
+    ask: Callable[..., list[Prediction]] = partial(run_stages, runner, decoder_of(THREE), batch, thresholds)
+    assert ask(PredictedSpans.empty()) == [Prediction()]
+    assert len(ask()[0].spans) == 2

@@ -22,21 +22,21 @@ from spanwise.decoding.pointers import (
     MatchScores,
     PointerDecoder,
     PointerScores,
-    crossed,
-    heuristic,
-    nearest,
+    match_all,
+    match_heuristic,
+    match_nearest,
 )
 from spanwise.seam.batch import Array, Batch, Floats
 from spanwise.seam.decoder import PredictedSpans, Prediction, ScoreThresholds
-from spanwise.seam.runner import StageOne, run
+from spanwise.seam.runner import StageOne, run_stages
 
 Grid = list[list[float]]
 Loop = Callable[[list[float], list[float]], list[paper.Ends]]
 Rule = Callable[[Floats, Floats], Matches]
 RULES: dict[str, tuple[Rule, Loop]] = {
-    "heuristic": (heuristic, paper.algorithm_1),
-    "nearest": (nearest, paper.nearest),
-    "crossed": (crossed, paper.crossed),
+    "heuristic": (match_heuristic, paper.algorithm_1),
+    "nearest": (match_nearest, paper.nearest),
+    "crossed": (match_all, paper.crossed),
 }
 HIGH, LOW = (0.6, 0.7, 0.8, 0.9), (0.1, 0.5)
 
@@ -72,12 +72,12 @@ def found(rule: Rule, start: Floats, end: Floats) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("seed", [None, 0, 1, 2])
 @pytest.mark.parametrize("length", range(1, 8))
 def test_heuristic_matching_is_algorithm_1_on_every_pattern(length: int, seed: int | None) -> None:
-    """All patterns are groups of one call: were a group to see its neighbour, some would come out otherwise."""
+    """All patterns are groups of one call: were a group to see its neighbor, some would come out otherwise."""
     starts, ends = every_pattern(length)
     start, end = chances(starts, seed), chances(ends, None if seed is None else seed + 100)
     wanted = looped(paper.algorithm_1, start, end)
     assert len(wanted) >= 4**length / 4
-    assert found(heuristic, start, end) == wanted
+    assert found(match_heuristic, start, end) == wanted
 
 
 @pytest.mark.parametrize("rule", ["nearest", "crossed"])
@@ -111,7 +111,7 @@ def test_any_groups_match_as_in_the_loops(grid: tuple[Grid, Grid], rule: str) ->
 @given(grids())
 def test_heuristic_spans_share_no_word_and_end_where_they_may(grid: tuple[Grid, Grid]) -> None:
     start, end = (np.array(rows, np.float32) for rows in grid)
-    spans = found(heuristic, start, end)
+    spans = found(match_heuristic, start, end)
     for group, first, last in spans:
         assert first <= last
         assert start[group, first] > 0.5 < end[group, last]
@@ -139,7 +139,7 @@ def test_heuristic_spans_share_no_word_and_end_where_they_may(grid: tuple[Grid, 
 def test_heuristic_matching_by_hand(start: list[float], end: list[float], spans: list[paper.Ends]) -> None:
     assert paper.algorithm_1(start, end) == spans
     grid = (np.array([row], np.float32) for row in (start, end))
-    assert [ends for _, *ends in found(heuristic, *grid)] == [list(span) for span in spans]
+    assert [ends for _, *ends in found(match_heuristic, *grid)] == [list(span) for span in spans]
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
@@ -223,7 +223,7 @@ def by_loops(case: Case, matching: Matching, *, nested: bool) -> list[list[tuple
 @given(cases(), st.sampled_from(sorted(MATCHING)), st.booleans())
 def test_predictions_are_those_of_loops_over_words_and_labels(case: Case, matching: Matching, nested: bool) -> None:
     decoder = PointerDecoder(nested, matching)
-    predictions = run(case, decoder, words_only(case.scored), case.thresholds())
+    predictions = run_stages(case, decoder, words_only(case.scored), case.thresholds())
     for prediction, wanted in zip(predictions, by_loops(case, matching, nested=nested), strict=True):
         spans = sorted(prediction.spans)
         assert [span[:3] for span in spans] == [span[:3] for span in wanted]
@@ -232,7 +232,7 @@ def test_predictions_are_those_of_loops_over_words_and_labels(case: Case, matchi
 
 @given(cases(scale=60.0), st.sampled_from(["heuristic", "nearest"]))
 def test_flat_spans_never_overlap_and_lie_inside_the_scored_words(case: Case, matching: Matching) -> None:
-    predictions = run(case, PointerDecoder(False, matching), words_only(case.scored), case.thresholds())
+    predictions = run_stages(case, PointerDecoder(False, matching), words_only(case.scored), case.thresholds())
     for prediction, scored in zip(predictions, case.scored, strict=True):
         words = [word for span in prediction.spans for word in range(span.start, span.end)]
         assert len(words) == len(set(words))
@@ -242,7 +242,7 @@ def test_flat_spans_never_overlap_and_lie_inside_the_scored_words(case: Case, ma
 def test_nested_spans_of_one_label_may_lie_in_each_other() -> None:
     ones = np.full((1, 4, 1), 3.0, np.float32)
     case = Case([[True] * 4], ones, ones, np.full((1, 1, 4, 4), 2.0, np.float32), np.zeros(1, np.float32))
-    (prediction,) = run(case, PointerDecoder(True, "classifier"), words_only(case.scored), case.thresholds())
+    (prediction,) = run_stages(case, PointerDecoder(True, "classifier"), words_only(case.scored), case.thresholds())
     assert [span[:2] for span in prediction.spans] == [(i, j) for i in range(4) for j in range(i + 1, 5)]
 
 
@@ -251,7 +251,7 @@ def test_a_start_takes_the_most_probable_end_or_the_nearest(matching: Matching, 
     start, ends = (np.full((2, 4, 2), -9.0, np.float32) for _ in range(2))
     start[0, 0, 1], ends[0, 1, 1], ends[0, 2, 1] = 3.0, 1.0, 2.0
     case = Case([[True] * 4] * 2, start, ends, np.zeros(0, np.float32), np.zeros(2, np.float32))
-    first, other = run(case, PointerDecoder(False, matching), words_only(case.scored), case.thresholds())
+    first, other = run_stages(case, PointerDecoder(False, matching), words_only(case.scored), case.thresholds())
     assert [span[:3] for span in first.spans] == [(0, end, 1)]
     assert other == Prediction()
 
@@ -259,13 +259,13 @@ def test_a_start_takes_the_most_probable_end_or_the_nearest(matching: Matching, 
 @given(cases())
 def test_matches_in_blocks_give_the_same_spans(case: Case) -> None:
     batch, decoder = words_only(case.scored), PointerDecoder(True, "classifier")
-    whole = run(case, decoder, batch, case.thresholds())
+    whole = run_stages(case, decoder, batch, case.thresholds())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pointers, "CELLS_AT_ONCE", 2)
+        patch.setattr(pointers, "CELL_BLOCK_SIZE", 2)
         proposal = decoder.propose(PointerScores(case.start, case.end), batch, case.thresholds())
         blocks = [len(rows.cells) for rows in proposal.rows]
         assert all(0 < size <= 2 for size in blocks)
-        assert run(case, decoder, batch, case.thresholds()) == whole
+        assert run_stages(case, decoder, batch, case.thresholds()) == whole
 
 
 GIVEN = PredictedSpans(np.array([[0, 0, 2], [0, 1, 3]]), np.array([2, 0]), np.ones(2, np.float32))
@@ -278,5 +278,5 @@ def test_given_entities_are_predicted_in_place_of_found_ones(matching: Matching,
     ones = np.full((1, 4, 3), 3.0, np.float32)
     case = Case([[True] * 4], ones, ones, np.full((1, 3, 4, 4), 2.0, np.float32), np.zeros(3, np.float32))
     decoder = PointerDecoder(matching == "classifier", matching)
-    (prediction,) = run(case, decoder, words_only(case.scored), case.thresholds(), entities)
+    (prediction,) = run_stages(case, decoder, words_only(case.scored), case.thresholds(), entities)
     assert [span[:3] for span in prediction.spans] == ([(0, 2, 2), (1, 3, 0)] if len(entities.spans) else [])

@@ -23,7 +23,7 @@ from spanwise.pipeline.collate import collate
 from spanwise.seam.batch import Array, Batch
 from spanwise.seam.decoder import PredictedSpans, Prediction, ScoreThresholds
 from spanwise.seam.proposals import Negatives, SpanProposer
-from spanwise.seam.runner import StageOne, run
+from spanwise.seam.runner import StageOne, run_stages
 
 LABELS = 3
 Found = tuple[int, int, int, int, float]  # example, start, end, label, score
@@ -36,7 +36,7 @@ class Scored(NamedTuple):
     logits: Array
     thresholds: ScoreThresholds
 
-    def of_labels(self) -> Array:
+    def filter_labels(self) -> Array:
         return self.logits[:, 1:]
 
 
@@ -68,7 +68,7 @@ def exclusive(case: Scored) -> list[Found]:
 def independent(case: Scored) -> list[Found]:
     """Every label of each span that is probable enough."""
     found = []
-    for span, row in zip(case.spans.tolist(), case.of_labels().astype(float).tolist(), strict=True):
+    for span, row in zip(case.spans.tolist(), case.filter_labels().astype(float).tolist(), strict=True):
         for label, score in enumerate(row):
             if 1 / (1 + math.exp(-score)) >= case.thresholds.entities[label]:
                 found.append((*span, label, 1 / (1 + math.exp(-score))))
@@ -87,7 +87,7 @@ def flat(found: list[Found], *, shared: bool) -> list[Found]:
 
 @given(scored(), st.booleans(), st.booleans())
 def test_selected_spans_are_those_of_loops_over_spans_and_labels(case: Scored, nested: bool, multi_label: bool) -> None:
-    logits = case.of_labels() if multi_label else case.logits
+    logits = case.filter_labels() if multi_label else case.logits
     found = select_spans(logits, case.spans, case.thresholds.entities, nested=nested, multi_label=multi_label)
     wanted = independent(case) if multi_label else exclusive(case)
     wanted = wanted if nested else flat(wanted, shared=multi_label)
@@ -166,7 +166,7 @@ def test_two_stages_find_what_one_finds_among_the_spans_that_pass(
     runner = Recorded(scores if screening is not None else np.zeros(0, np.float32), logits, spans)
     decoder = TwoStageSpanDecoder(nested, multi_label, screening)
     thresholds = ANY._replace(entities=np.full(LABELS, 0.5 if multi_label else 0.0, np.float32))
-    found = run(runner, decoder, batch, thresholds)
+    found = run_stages(runner, decoder, batch, thresholds)
     assert runner.asked == [passed.sum()]
     assert screening is None or 0 < passed.sum() < len(spans)
     alone = select_spans(logits[passed], spans[passed], thresholds.entities, nested=nested, multi_label=multi_label)
@@ -180,7 +180,7 @@ def test_two_stages_find_what_one_finds_among_the_spans_that_pass(
 def test_where_no_span_passes_stage_two_is_never_asked() -> None:
     batch = batch_of([3, 2])
     runner = Recorded(np.full(9, -5.0, np.float32), np.zeros((9, 4), np.float32), batch.proposals.spans)
-    assert spans_of(run(runner, TwoStageSpanDecoder(True, False, 0.5), batch, ANY)) == [[], []]
+    assert spans_of(run_stages(runner, TwoStageSpanDecoder(True, False, 0.5), batch, ANY)) == [[], []]
     assert runner.asked == []
 
 

@@ -1,4 +1,4 @@
-"""Scores of a model on labelled documents, and what of them it cannot find."""
+"""Scores of a model on labeled documents, and what of them it cannot find."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from spanwise import formats
 from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.errors import SchemaError
-from spanwise.evaluation import evaluate, unreachable
+from spanwise.evaluation import evaluate, unreachable_notices
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline.torch_pipeline import TorchPipeline
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_a_folder_stands_for_its_model_and_aligned_documents_for_documents(
     wanted = evaluate(extractor, gold)
     assert wanted.entities.micro.correct > 0
     assert evaluate(trained, gold) == evaluate(str(trained), gold) == wanted
-    assert evaluate(extractor, list(map(aligned, gold))) == wanted
+    assert evaluate(extractor, list(map(align, gold))) == wanted
 
 
 def test_entities_count_by_their_heads_when_asked_for(extractor: Extractor) -> None:
@@ -79,12 +79,14 @@ def test_gold_that_the_model_cannot_find_is_listed(
 ) -> None:
     narrow = Extractor(make_pipeline("span-ner", max_width=2))
     gold = flat_corpus.splits["train"]
-    assert unreachable(narrow, gold) == ["2 gold entities are wider than the model's 2 words and cannot be found."]
-    assert unreachable(extractor, gold) == []
+    assert unreachable_notices(narrow, gold) == [
+        "2 gold entities are wider than the model's 2 words and cannot be predicted."
+    ]
+    assert unreachable_notices(extractor, gold) == []
     entities = (Entity(0, 2, "Person"), Entity(12, 14, "Person"))
     odd = Document("Unbreakable Bo", entities=entities, relations=(Relation(0, 1, "knows"),))
-    assert unreachable(narrow, [*gold, aligned(odd)]) == [
-        "1 gold entities do not fall on word borders and cannot be found.",
-        "2 gold entities are wider than the model's 2 words and cannot be found.",
-        "span-ner does not predict relations; those of the data are not scored.",
+    assert unreachable_notices(narrow, [*gold, align(odd)]) == [
+        "1 gold entities do not fall on word boundaries and cannot be predicted.",
+        "2 gold entities are wider than the model's 2 words and cannot be predicted.",
+        "span-ner does not predict relations; the relations in the data are not scored.",
     ]

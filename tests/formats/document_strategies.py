@@ -99,7 +99,7 @@ def event_documents(draw: st.DrawFn, id: str = "d#0", trigger_width: int = 3) ->
 
 @st.composite
 def headed_documents(draw: st.DrawFn) -> Document:
-    """Documents with events, some of whose entities mark a head region on word borders."""
+    """Documents with events, some of whose entities mark a head region on word boundaries."""
     document = draw(event_documents())
     words = document.words
     entities = []

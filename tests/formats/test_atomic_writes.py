@@ -70,12 +70,12 @@ def test_devices_are_written_to_and_not_replaced():
 
 
 @pytest.mark.parametrize("format", WRITABLE)
-def test_a_missing_folder_is_told(tmp_path, format):
+def test_a_missing_folder_is_reported(tmp_path, format):
     with pytest.raises(FormatError, match="does not exist; create it first"):
         write([DOCUMENT], tmp_path / "missing" / "out", format)
 
 
-def test_a_folder_in_the_way_is_told(tmp_path):
+def test_a_folder_in_the_way_is_reported(tmp_path):
     with pytest.raises(FormatError, match="this is a folder; give the name of a file in it"):
         write([DOCUMENT], tmp_path, "jsonl")
     (tmp_path / "x").write_text("")

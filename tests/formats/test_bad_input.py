@@ -26,7 +26,7 @@ BROKEN = {
     "jsonl": [
         ({"entities": []}, "'text' is missing"),
         ({"text": 5}, "'text' is 5, but should be a string"),
-        ({"text": "\ud800"}, "half a character"),
+        ({"text": "\ud800"}, "an unpaired surrogate"),
         ({"text": "Ann", "words": [[0]]}, r"'words'\[0\] is \[0\], but should hold 2 values"),
         ({"text": "Ann", "words": [[0, 9]]}, "word 0 at characters 0 to 9"),
         ({"text": "Ann", "entities": {}}, "'entities' is {}, but should be an array"),
@@ -71,7 +71,7 @@ BROKEN = {
         ({"doc_key": "d", "sentences": [["Ann"]], "ner": []}, "'ner' is given for 0 sentences, but there are 1"),
         ({"sentences": [["Ann"]], "ner": [[[0, 1, "P"]]]}, "'P' at tokens 0 to 1 lies outside its sentence"),
         ({"sentences": [["Ann"]], "ner": [[[0, 0]]]}, "should hold 3 values"),
-        ({"sentences": [["Ann"]], "relations": [[[0, 0, 0, 0, "R"]]]}, "which are no entity"),
+        ({"sentences": [["Ann"]], "relations": [[[0, 0, 0, 0, "R"]]]}, "which are not an entity"),
         ({"sentences": [["Ann"]], "events": [[[]]]}, "an event is empty"),
         ({"sentences": [["Ann"]], "events": [[[[0]]]]}, "the trigger is"),
         ({"sentences": [["Ann"]], "clusters": [[0]]}, "a cluster's span is 0"),
@@ -132,11 +132,11 @@ def test_a_bad_record_is_named_with_its_line_and_can_be_skipped(tmp_path, format
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"text": "a"', "is no JSON object"),
+        (b'{"text": "a"', "is not a JSON object"),
         (b"[]", "the record is \\[\\], but should be an object"),
         (b'{"text": "a", "entities": [{"start": NaN, "end": 1, "label": "X"}]}', "NaN is not a JSON number"),
         (b'{"text": "a", "entities": [{"start": 0, "end": 1, "label": "X", "score": 1e999}]}', "finite number"),
-        (b'{"text": ' + b"9" * 5000 + b"}", "is no JSON object"),
+        (b'{"text": ' + b"9" * 5000 + b"}", "is not a JSON object"),
         (b'{"text": "caf\xe9"}', "byte 0xe9 is not UTF-8"),
         (b'{"metadata": ' + b"[" * 200_000 + b"}", "nested too deeply"),
         (b'{"text": "a", "metadata": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
@@ -172,10 +172,10 @@ def test_a_bad_array_element_is_named_and_can_be_skipped(tmp_path, content, line
     [
         (b'[{"tokens": ["a"]},\n{"tokens": ["b" "c"]}]', 2, "the JSON is broken"),
         (b'[{"tokens": ["a"]},\n{"tokens": ["b', 2, "the JSON is broken"),
-        (b'[{"tokens": ["a"]}\n{"tokens": ["b"]}]', 2, "'{' stands where ',' or ']' should follow"),
+        (b'[{"tokens": ["a"]}\n{"tokens": ["b"]}]', 2, "found '{' where ',' or ']' should follow"),
         (b'[{"tokens": ["a"]},\n', 2, "the JSON is broken"),
         (b'[{"tokens": ["a"]}\n', 2, "the file ends where ',' or ']' should follow"),
-        (b'[{"tokens": ["a"]}]\n[]', 2, "'\\[' stands after the end of the array"),
+        (b'[{"tokens": ["a"]}]\n[]', 2, "'\\[' follows the end of the array"),
         (b'[{"tokens": ["a"]},\n{"tokens": ["caf\xe9"]}]', 2, "byte 0xe9 is not UTF-8"),
         (b'[{"tokens": ["a"]},\n{"tokens": [NaN]}]', 2, "NaN is not a JSON number"),
         (b'[{"tokens": ["a"]},\n{"tokens": ' + b"[" * 200_000, 2, "nested too deeply"),
@@ -224,11 +224,11 @@ def test_only_the_first_errors_are_kept(tmp_path):
     assert (report.bad, len(report.errors)) == (50, 10)
 
 
-def test_missing_file_unknown_format_and_unreadable_content_are_told(tmp_path):
+def test_missing_file_unknown_format_and_unreadable_content_are_reported(tmp_path):
     with pytest.raises(FormatError, match="no such file"):
         read(tmp_path / "missing.jsonl")
     (tmp_path / "notes.md").write_text("Just a text.\n")
-    with pytest.raises(FormatError, match="the format is not recognised; name it: one of brat, "):
+    with pytest.raises(FormatError, match="the format is not recognized; choose it: one of brat, "):
         read(tmp_path / "notes.md")
     with pytest.raises(FormatError, match="the format 'xml' is unknown; choose one of"):
         read(tmp_path / "notes.md", "xml")

@@ -41,7 +41,7 @@ def test_entities_relations_and_events_are_read_and_the_rest_is_counted(pair):
     (document,) = read(pair(), report=report)
     assert document.id == "doc"
     assert document.text == TEXT
-    assert [(document.slice(e), e.label) for e in document.entities] == [
+    assert [(document.text_of(e), e.label) for e in document.entities] == [
         ("Ann Lee", "PER"), ("Halden", "LOC"), ("left", "Leave"), ("sued", "Sue"), ("Bo", "PER"),
     ]  # fmt: skip
     assert document.relations == (
@@ -75,7 +75,7 @@ def test_offsets_that_count_plain_text_fit_a_text_with_byte_order_mark_or_carria
 
 def test_offsets_that_count_carriage_returns_fit_too(pair):
     (document,) = read(pair("a\r\nBo\r\n", "T1\tPER 3 5\tBo\n"))
-    assert document.slice(document.entities[0]) == "Bo"
+    assert document.text_of(document.entities[0]) == "Bo"
 
 
 def test_arguments_may_stand_in_either_order(pair):
@@ -83,7 +83,7 @@ def test_arguments_may_stand_in_either_order(pair):
     assert document.relations == (Relation(0, 1, "R"),)
 
 
-def test_a_text_without_annotations_is_read_and_told(pair):
+def test_a_text_without_annotations_is_read_and_reported(pair):
     folder = pair()
     (folder / "bare.txt").write_text("Nothing here.")
     report = Report()
@@ -96,16 +96,16 @@ def test_a_text_without_annotations_is_read_and_told(pair):
     [
         ("\nT1\tPER 0 3;8 12\tAnn left\n", r"bad\.ann:2: T1 is discontinuous \('PER 0 3;8 12'\)"),
         ("T1\tPER 0\tAnn\n", r"bad\.ann:1: T1 is 'PER 0', but should be a type, a start and an end"),
-        ("T1\tPER 0 3\tBob\n", r"bad\.ann: T1 says 'Bob', but its offsets hold other text"),
+        ("T1\tPER 0 3\tBob\n", r"bad\.ann: T1 says 'Bob', but the text at its offsets differs"),
         ("T1\tPER 0 999\t\n", r"bad\.ann: document 'bad': entity 0 .* lies beyond the text"),
         ("T1\tPER 0 3\tAnn\nT1\tPER 0 3\tAnn\n", r"bad\.ann:2: the id 'T1' is given twice"),
-        ("R1\tX Arg1:T1 Arg2:T2\n", r"bad\.ann:1: 'X' joins \['T1', 'T2'\], which is not there"),
+        ("R1\tX Arg1:T1 Arg2:T2\n", r"bad\.ann:1: 'X' joins \['T1', 'T2'\], which does not exist"),
         ("R1\tX Arg1:T1\n", r"bad\.ann:1: R1 should be a type and two arguments"),
         ("R1\t\n", r"bad\.ann:1: R1 should be a type and two arguments"),
         ("R1\tX T1 T2\n", r"bad\.ann:1: the argument 'T1' should be a role and an id"),
         ("E1\t\n", r"bad\.ann:1: E1 has no trigger"),
-        ("E1\tX:T1\n", r"bad\.ann: the events {'E1': 'T1'} name triggers that are not there"),
-        ("Hello\n", r"bad\.ann:1: the annotation 'Hello' is of no kind that brat knows"),
+        ("E1\tX:T1\n", r"bad\.ann: the events {'E1': 'T1'} name triggers that do not exist"),
+        ("Hello\n", r"bad\.ann:1: the annotation 'Hello' is not a brat annotation"),
         (b"T1\tPER 0 3\tcaf\xe9\n", r"bad\.ann:1: byte 0xe9 is not UTF-8"),
     ],
 )
@@ -124,10 +124,10 @@ def test_a_text_that_is_not_utf8_is_named_with_its_line(pair):
         list(read(pair(b"a\ncaf\xe9", "")))
 
 
-def test_annotations_without_a_text_are_told(tmp_path):
+def test_annotations_without_a_text_are_reported(tmp_path):
     (tmp_path / "x.ann").write_text("T1\tPER 0 3\tAnn\n")
     for path in (tmp_path, tmp_path / "x.ann"):
-        with pytest.raises(FormatError, match=r"x\.ann: there is no x\.txt beside it"):
+        with pytest.raises(FormatError, match=r"x\.ann: x\.txt is missing beside it"):
             list(read(path))
 
 

@@ -19,7 +19,7 @@ def conll(tmp_path):
 
 
 def marked(document):
-    return [(document.slice(e), e.label) for e in document.entities]
+    return [(document.text_of(e), e.label) for e in document.entities]
 
 
 def test_first_column_is_the_word_and_last_the_tag(conll):
@@ -58,7 +58,7 @@ def test_a_word_that_only_begins_like_docstart_is_a_word(conll):
     assert [d.text for d in conll("-DOCSTART-ed\tO\nb\tB-X\n")] == ["-DOCSTART-ed b"]
 
 
-def test_an_inside_tag_without_its_begin_starts_an_entity_and_is_told(conll):
+def test_an_inside_tag_without_its_begin_starts_an_entity_and_is_reported(conll):
     report = Report()
     (document,) = conll("a\tI-X\nb\tB-X\nc\tI-Y\n", scheme="IOB2", report=report)
     assert marked(document) == [("a", "X"), ("b", "X"), ("c", "Y")]
@@ -67,7 +67,7 @@ def test_an_inside_tag_without_its_begin_starts_an_entity_and_is_told(conll):
     ]
 
 
-def test_the_detected_scheme_is_told(conll):
+def test_the_detected_scheme_is_reported(conll):
     report = Report()
     (document,) = conll("a\tI-X\nb\tB-X\n", report=report)
     assert marked(document) == [("a", "X"), ("b", "X")]
@@ -93,7 +93,7 @@ def test_weibo_digits_are_taken_away(conll):
     assert marked(document) == [("科技", "ORG.NAM")]
 
 
-def test_weibo_files_are_recognised(tmp_path):
+def test_weibo_files_are_recognized(tmp_path):
     path = tmp_path / "weibo.dev"
     path.write_text("科0\tB-ORG\n技1\tI-ORG\n", encoding="utf-8")
     assert [d.text for d in read(path)] == ["科技"]
@@ -111,7 +111,7 @@ def test_a_weibo_token_without_digit_is_refused_with_its_line(conll):
         ("a\tO\n\tO\n", r"train\.conll:2: '\\tO' is not a token and a tag"),
         ("a\tO\n\nb\tO\nc\tPER\n", r"train\.conll:4: the tag 'PER' is not one of IOB2"),
         (b"a\tO\n\ncaf\xe9\tO\n", r"train\.conll:3: byte 0xe9 is not UTF-8; .*iconv"),
-        ("a\tB-X\nb\tM-X\nc\tL-X\n", r"train\.conll: the tags' prefixes B, L, M fit no one scheme"),
+        ("a\tB-X\nb\tM-X\nc\tL-X\n", r"train\.conll: the tag prefixes B, L, M fit no scheme"),
     ],
 )
 def test_a_bad_line_is_named(conll, content, message):

@@ -80,7 +80,7 @@ def test_it_is_a_filter_between_pipes(convert):
     ("arguments", "message"),
     [
         (("missing.jsonl", "x.jsonl"), "missing.jsonl: no such file or folder"),
-        (("in.jsonl", "x.xml"), "does not tell the format"),
+        (("in.jsonl", "x.xml"), "does not determine the format"),
         (("in.jsonl", "x.conll", "--to", "xml"), "the format 'xml' is unknown"),
         (("in.jsonl", "x.conll", "--from", "xml"), "the format 'xml' is unknown"),
         (("in.jsonl", "x.conll", "--scheme", "XYZ", "--lossy"), "the tag scheme 'XYZ' is unknown"),
@@ -88,7 +88,7 @@ def test_it_is_a_filter_between_pipes(convert):
         (("in.jsonl", "no/such/x.jsonl"), "does not exist; create it first"),
     ],
 )
-def test_wrong_arguments_are_told_in_one_sentence(convert, corpus, arguments, message):
+def test_wrong_arguments_are_rejected_in_one_sentence(convert, corpus, arguments, message):
     result = convert(*arguments)
     assert result.returncode == 2
     assert message in result.stderr.decode()

@@ -1,4 +1,4 @@
-"""Formats are recognised by content first, then by extension."""
+"""Formats are recognized by content first, then by extension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOCUMENT = Document.from_words(["Ann"], [(0, 1, "PER")], id="k#0", metadata={"do
 
 @pytest.mark.parametrize("name", sorted(name for name, format in FORMATS.items() if format.write))
 @pytest.mark.parametrize("extension", ["", ".dat", ".json"])
-def test_every_format_is_recognised_in_what_it_wrote(tmp_path, name, extension):
+def test_every_format_is_recognized_in_what_it_wrote(tmp_path, name, extension):
     path = tmp_path / f"x{extension}"
     write([DOCUMENT] * 2, path, name)
     assert detect(path) == name
@@ -44,28 +44,28 @@ def test_content_counts_more_than_the_extension(tmp_path):
     assert detect(tmp_path / "x.tsv") == "jsonl"
 
 
-def test_a_broken_file_is_still_recognised_by_its_extension(tmp_path):
+def test_a_broken_file_is_still_recognized_by_its_extension(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"text": \n')
     assert detect(tmp_path / "x.jsonl") == "jsonl"
 
 
-def test_a_first_record_longer_than_the_head_is_recognised(tmp_path):
+def test_a_first_record_longer_than_the_head_is_recognized(tmp_path):
     big = Document.from_words(["w" * 9] * 20_000)
     for name in ("jsonl", "spert", "oneie", "dygie"):
         write([big], tmp_path / name, name)
         assert detect(tmp_path / name) == name
 
 
-def test_an_empty_file_or_folder_is_told(tmp_path):
+def test_an_empty_file_or_folder_is_reported(tmp_path):
     (tmp_path / "x").write_text(" \n")
     with pytest.raises(FormatError, match="the file is empty: it holds no documents"):
         detect(tmp_path / "x")
-    with pytest.raises(FormatError, match=r"a folder without \.ann files; give one file, or name its format"):
+    with pytest.raises(FormatError, match=r"a folder without \.ann files; give one file, or choose its format"):
         detect(tmp_path)
 
 
 def test_the_extension_tells_what_to_write():
     names = [format_for_writing(f"x{suffix}") for suffix in (".jsonl", ".json", ".CONLL", ".tsv")]
     assert names == ["jsonl", "spert", "conll", "conll"]
-    with pytest.raises(FormatError, match=r"the extension '\.xml' does not tell the format; name it: one of brat, "):
+    with pytest.raises(FormatError, match=r"the extension '\.xml' does not determine the format; choose one of brat, "):
         format_for_writing("x.xml")

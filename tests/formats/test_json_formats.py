@@ -58,7 +58,7 @@ def file(tmp_path):
 
 
 def marked(document: Document):
-    return [(document.slice(e), e.label) for e in document.entities]
+    return [(document.text_of(e), e.label) for e in document.entities]
 
 
 def test_spert_may_come_as_json_lines_with_numbers_as_ids(file):
@@ -116,7 +116,7 @@ def test_oneie_heads_are_given_by_their_words(file, tmp_path):
     halden = {**ONEIE["entity_mentions"][1], "head": None}
     (document,) = read(file({**ONEIE, "entity_mentions": [ann, halden]}))
     assert [entity.head for entity in document.entities] == [(4, 7), None, None]
-    assert [document.slice(entity) for entity in document.narrowed_to_heads().entities] == ["Lee", "Halden", "left"]
+    assert [document.text_of(entity) for entity in document.with_head_spans().entities] == ["Lee", "Halden", "left"]
     write([document], tmp_path / "out", "oneie")
     mentions = json.loads((tmp_path / "out").read_text())["entity_mentions"]
     assert [mention.get("head") for mention in mentions] == [{"start": 1, "end": 2, "text": "Lee"}, None]

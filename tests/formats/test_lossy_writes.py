@@ -29,14 +29,14 @@ TOKEN_FORMATS = sorted(name for name, format in FORMATS.items() if format.needs_
     [
         (NESTED, "conll", "1 x relation"),
         (NESTED.with_annotations(NESTED.entities[:2]), "conll", "1 x nested or overlapping entity"),
-        (NESTED.with_annotations(NESTED.entities[1:]), "conll", "1 x further label on one span"),
+        (NESTED.with_annotations(NESTED.entities[1:]), "conll", "1 x second label on one span"),
         (Document("a\tb", ((0, 3),), id="t"), "conll", "1 x document left out for a word or label with a tab"),
         (Document.from_words(["a"], [(0, 1, "X ")], id="t"), "conll", "1 x document left out for a word or label"),
         (Document.from_words(["-DOCSTART-"], id="t"), "conll", "1 x document left out for a word or label"),
         (Document("", id="t"), "conll", "1 x document left out for a text without words"),
-        *((HALF_WORD, format, "1 x entity not on word borders") for format in TOKEN_FORMATS),
-        *((Document("Hi, Ann", ((0, 2), (4, 7)), id="w"), f, "1 x text outside of the words") for f in TOKEN_FORMATS),
-        *((HEADED.keeping([0]), f, "1 x head region") for f in ("conll", "spert", "dygie", "brat")),
+        *((HALF_WORD, format, "1 x entity not on word boundaries") for format in TOKEN_FORMATS),
+        *((Document("Hi, Ann", ((0, 2), (4, 7)), id="w"), f, "1 x text outside words") for f in TOKEN_FORMATS),
+        *((HEADED.select_entities([0]), f, "1 x head region") for f in ("conll", "spert", "dygie", "brat")),
         (HEADED.with_annotations([Entity(0, 17, "PER", head=Offsets(10, 17))]), "oneie", "1 x head region not on word"),
         (TRIGGER_LINK, "oneie", "1 x relation to an event trigger"),
         (TRIGGER_LINK, "dygie", "1 x event trigger of several words"),
@@ -70,7 +70,7 @@ def test_lossy_conll_keeps_the_outermost_entity(tmp_path):
     write([NESTED], tmp_path / "x.conll", lossy=True, report=report)
     assert (tmp_path / "x.conll").read_text() == "the\tO\nBank\tB-ORG\nof\tI-ORG\nHalden\tI-ORG\n\n"
     assert report.dropped == {
-        "relation": 1, "further label on one span": 1, "nested or overlapping entity": 1, "id": 1,
+        "relation": 1, "second label on one span": 1, "nested or overlapping entity": 1, "id": 1,
     }  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def test_a_head_that_goes_leaves_its_entity_as_it_is(tmp_path, format, dropped):
     report = Report()
     write([HEADED], tmp_path / "x", format, lossy=True, report=report)
     (document,) = read(tmp_path / "x", format)
-    assert [(document.slice(e), e.label, e.head is None) for e in document.entities] == [
+    assert [(document.text_of(e), e.label, e.head is None) for e in document.entities] == [
         ("the new president", "PER", bool(dropped)), ("new", "X", True),
     ]  # fmt: skip
     assert report.dropped == dropped
@@ -91,11 +91,15 @@ def test_an_entity_that_goes_takes_its_relations_with_it(tmp_path):
     report = Report()
     write([HALF_WORD], tmp_path / "x.json", "spert", lossy=True, report=report)
     (document,) = read(tmp_path / "x.json")
-    assert (document.slice(document.entities[0]), len(document.entities), document.relations) == ("Halden-based", 1, ())
-    assert report.dropped == {"entity not on word borders": 1, "relation of a dropped entity": 1}
+    assert (document.text_of(document.entities[0]), len(document.entities), document.relations) == (
+        "Halden-based",
+        1,
+        (),
+    )
+    assert report.dropped == {"entity not on word boundaries": 1, "relation of a dropped entity": 1}
 
 
-def test_scores_metadata_and_spacing_are_told_without_being_asked_for(tmp_path):
+def test_scores_metadata_and_spacing_are_counted_without_lossy(tmp_path):
     document = Document("Hi,  Ann", ((0, 2), (2, 3), (5, 8)), (Entity(5, 8, "PER", 0.5),), id="d", metadata={"x": 1})
     report = Report()
     write([document], tmp_path / "x.json", "spert", report=report)
@@ -131,7 +135,7 @@ def test_what_json_cannot_say_is_refused_with_the_document(tmp_path):
     for value in (float("nan"), {1, 2}, object()):
         with pytest.raises(FormatError, match=r"x\.jsonl: document 'd' holds a value that JSON cannot"):
             write([Document("a", id="d", metadata={"x": value})], tmp_path / "x.jsonl")
-    with pytest.raises(FormatError, match="half a character"):
+    with pytest.raises(FormatError, match="an unpaired surrogate"):
         write([Document("a\ud800", id="d")], tmp_path / "x.jsonl")
     assert not any(tmp_path.iterdir())
 

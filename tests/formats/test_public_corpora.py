@@ -98,4 +98,4 @@ def test_a_corpus_is_the_same_after_being_written(tmp_path, file, format):
 def test_chinese_text_is_as_it_was_written():
     document = next(read(DATA / "weibo/weiboNER_2nd_conll.test"))
     assert document.text == "一节课的时间真心感动了李开复感动"
-    assert [document.slice(entity) for entity in document.entities] == ["李开复"]
+    assert [document.text_of(entity) for entity in document.entities] == ["李开复"]

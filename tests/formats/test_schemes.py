@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
 from spanwise.errors import FormatError
-from spanwise.formats.schemes import SCHEMES, Survey, decode, encode, scheme_named
+from spanwise.formats.schemes import SCHEMES, SchemeDetector, decode, encode, scheme_named
 from spanwise.formats.tokens import WordSpan
 
 LABELS = ("PER", "creative-work")
@@ -88,16 +88,16 @@ def test_every_tagged_word_belongs_to_one_entity_of_its_label(sample):
         (["B-X", "M-X", "E-X", "S-X"], "BMES"),
     ],
 )
-def test_the_scheme_is_told_from_the_tags(tags, scheme):
-    survey = Survey()
+def test_the_scheme_is_detected_from_the_tags(tags, scheme):
+    survey = SchemeDetector()
     survey.add(tags)
     assert survey.scheme() == scheme
 
 
 def test_letters_of_several_schemes_are_refused():
-    survey = Survey()
+    survey = SchemeDetector()
     survey.add(["B-X", "M-X", "L-X"])
-    with pytest.raises(FormatError, match="B, L, M fit no one scheme"):
+    with pytest.raises(FormatError, match="B, L, M fit no scheme"):
         survey.scheme()
 
 

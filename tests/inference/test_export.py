@@ -89,5 +89,5 @@ def test_a_missing_graph_is_named(case: Case, tmp_path: Path) -> None:
 
 
 def test_a_model_that_reads_label_texts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="lear reads texts of its labels, which cannot be exported yet"):
+    with pytest.raises(ModelError, match="lear needs label texts, which cannot be exported yet"):
         export_graphs(Case("lear", tmp_path).pipeline(), tmp_path / "graphs")

@@ -149,7 +149,7 @@ def test_what_a_windows_edge_leaves_of_an_entity_has_no_relations(letter_reader:
     document = text_of(150, [early, cut], width=6)
     assert cut < first.end < cut + 6
     (found,) = letter_reader.predict([document])
-    assert [document.slice(e) for e in found.entities] == ["b i i i i i"] * 2
+    assert [document.text_of(e) for e in found.entities] == ["b i i i i i"] * 2
     assert found.relations == ()
 
 
@@ -194,7 +194,7 @@ def test_relations_come_with_the_right_documents_whatever_the_batches(letter_rea
 
 
 def triples(document: Document) -> set[tuple[str, str, str]]:
-    entities = [document.slice(entity) for entity in document.entities]
+    entities = [document.text_of(entity) for entity in document.entities]
     return {(entities[r.head], r.label, entities[r.tail]) for r in document.relations}
 
 
@@ -249,7 +249,7 @@ def test_a_given_entity_off_the_word_borders_is_reported_and_kept(
     assert {end for r in document.relations for end in (r.head, r.tail)} == {1, 2}
     (message,) = caplog.messages
     assert message.startswith("1 of the given entities take part in no relation, such as 'Ada Mo'")
-    assert message.endswith("which does not fall on word borders.")
+    assert message.endswith("which does not fall on word boundaries.")
 
 
 def test_given_entities_of_a_long_text_are_joined_where_a_window_sees_both(
@@ -274,7 +274,7 @@ def test_relations_between_given_entities_are_the_same_alone_and_among_others(ex
 
 
 def test_a_threshold_for_entities_that_are_given_is_refused(extractor: Extractor) -> None:
-    with pytest.raises(InputError, match="leave threshold= out"):
+    with pytest.raises(InputError, match="threshold= does not apply to entities="):
         extractor(TEXT, entities=[PERSON], threshold=0.5)
 
 
@@ -322,7 +322,7 @@ def test_thresholds_of_entities_and_relations_are_apart(extractor: Extractor) ->
     assert everything.relations
     assert extractor(TEXT, relation_threshold=1.0).entities == everything.entities
     assert extractor(TEXT, threshold=1.0, relation_threshold=0.0).relations == ()
-    with pytest.raises(InputError, match=r"there is no label 'Person' .*; choose from lives in, knows"):
+    with pytest.raises(InputError, match=r"unknown label 'Person' .*; choose from lives in, knows"):
         extractor(TEXT, relation_threshold={"Person": 0.5})
-    with pytest.raises(InputError, match=r"there is no label 'knows' .*; choose from Organization, Person, Place"):
+    with pytest.raises(InputError, match=r"unknown label 'knows' .*; choose from Organization, Person, Place"):
         extractor(TEXT, threshold={"knows": 0.5})

@@ -92,7 +92,7 @@ def test_a_text_words_documents_and_a_stream_are_asked_alike(lear: Extractor) ->
     assert alone.entities
     assert lear([TEXT], labels=NEW) == [alone]
     assert lear(words=TEXT.split(), labels=NEW) == alone
-    assert next(lear.asking(NEW).stream(iter([TEXT]))) == alone
+    assert next(lear.with_labels(NEW).stream(iter([TEXT]))) == alone
     given = Document(TEXT, entities=(Entity(0, 4, "Person"),), id="d7")
     asked = lear(given, labels=NEW)
     assert (asked.entities, asked.id) == (alone.entities, "d7")
@@ -129,7 +129,7 @@ def test_asking_builds_no_second_pipeline_and_no_parameters(asker: Extractor) ->
     pipeline = torch_pipeline(asker)
     model, runner = pipeline.model, pipeline.runner
     before = {id(parameter) for parameter in model.parameters()}
-    asked = asker.asking(NEW)
+    asked = asker.with_labels(NEW)
     assert asked(TEXT).text == TEXT
     assert asked.pipeline is pipeline is asker.pipeline
     assert (pipeline.model, pipeline.runner) == (model, runner)
@@ -153,11 +153,11 @@ def test_the_extractor_itself_stays_as_it_was(asker: Extractor) -> None:
 def test_an_asking_extractor_sees_later_changes_of_the_weights(make: Make) -> None:
     """Once the labels that were encoded with the old ones are forgotten, as training does after every epoch."""
     lear = make("lear")
-    asked = lear.asking(own_labels(lear.schema))
+    asked = lear.with_labels(own_labels(lear.schema))
     before = asked(TEXT)
     model: Any = torch_pipeline(lear).model
     model.encoder.transformer.embeddings.LayerNorm.bias.detach().add_(0.5)
-    torch_pipeline(lear).fresh_runner()
+    torch_pipeline(lear).reset_runner()
     assert asked(TEXT) == lear(TEXT) != before
 
 
@@ -190,8 +190,8 @@ def test_descriptions_are_read_once_for_many_texts_and_calls(make: Make) -> None
 
 
 def test_an_asking_extractor_has_the_labels_it_was_asked_for(lear: Extractor) -> None:
-    asked = lear.asking(NEW)
-    assert lear.asking({"Town": NEW["Town"]}).schema.entity_names == ("Town",)
+    asked = lear.with_labels(NEW)
+    assert lear.with_labels({"Town": NEW["Town"]}).schema.entity_names == ("Town",)
     assert asked.schema.entity_names == tuple(NEW)
     assert [kind.description for kind in asked.schema.entities] == list(NEW.values())
 
@@ -222,7 +222,7 @@ def test_thresholds_are_those_of_the_labels_that_are_asked_for(make: Make) -> No
         others = labels_in(lear(TEXTS, labels=NEW, threshold={name: 1.0}))
         assert others
         assert name not in others
-    with pytest.raises(InputError, match=r"there is no label 'Person' .*; choose from Town, Human, Date"):
+    with pytest.raises(InputError, match=r"unknown label 'Person' .*; choose from Town, Human, Date"):
         lear(TEXT, labels=NEW, threshold={"Person": 0.5})
 
 
@@ -244,7 +244,7 @@ def test_a_saved_model_is_asked_as_before(variant: str, make: Make, tmp_path: Pa
 
 
 def test_what_is_asked_for_can_be_saved_as_a_model_of_its_own(asker: Extractor, tmp_path: Path) -> None:
-    asker.asking(NEW).save_pretrained(tmp_path / "model")
+    asker.with_labels(NEW).save_pretrained(tmp_path / "model")
     loaded = Extractor.from_pretrained(tmp_path / "model")
     assert loaded.schema.entity_names == tuple(NEW)
     assert loaded(TEXTS) == asker(TEXTS, labels=NEW)
@@ -265,10 +265,10 @@ def test_a_model_with_weights_for_each_label_takes_no_new_ones(
 ) -> None:
     extractor = Extractor(make_pipeline(model, **options))
     for labels in (NEW, own_labels(flat_corpus.schema)):
-        with pytest.raises(InputError, match=rf"this {model} has weights of its own for each label and takes no new"):
+        with pytest.raises(InputError, match=rf"this {model} has fixed labels and takes no new"):
             extractor(TEXT, labels=labels)
     with pytest.raises(InputError, match="takes no new ones"):
-        extractor.asking(NEW)
+        extractor.with_labels(NEW)
 
 
 @pytest.mark.parametrize(
@@ -286,18 +286,18 @@ def test_a_model_with_weights_for_each_label_takes_no_new_ones(
     ids=repr,
 )
 def test_labels_without_a_name_or_a_description_are_reported(lear: Extractor, labels: Any) -> None:
-    with pytest.raises(InputError, match="labels= maps each label to the text that describes it; give at least one"):
+    with pytest.raises(InputError, match="labels= maps each label to its description; give at least one"):
         lear(TEXT, labels=labels)
 
 
 @pytest.mark.parametrize("labels", [["Town", "Human"], "Town", {"Town": ["where people live"]}], ids=repr)
 def test_labels_that_are_no_mapping_of_texts_are_reported(lear: Extractor, labels: Any) -> None:
-    with pytest.raises(InputError, match="labels= maps each label to the text that describes it"):
+    with pytest.raises(InputError, match="labels= maps each label to its description"):
         lear(TEXT, labels=labels)
 
 
 def test_labels_and_entities_together_are_reported(lear: Extractor) -> None:
-    with pytest.raises(InputError, match=r"labels= asks for entities, entities= gives them; leave one of the two out"):
+    with pytest.raises(InputError, match=r"labels= and entities= exclude each other"):
         lear(TEXT, labels=NEW, entities=[Entity(0, 4, "Person")])
 
 

@@ -25,7 +25,7 @@ from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.seam.batch import Batch, LabelTexts, Words
 from spanwise.seam.decoder import NoRows
 from spanwise.seam.module import Output
-from spanwise.seam.proposals import no_proposals
+from spanwise.seam.proposals import empty_proposals
 from spanwise.text import pieces as pieces_module
 from spanwise.text.pieces import WordPieces
 
@@ -46,7 +46,7 @@ def eager_switches() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A memory of word pieces that starts anew every few texts."""
-    monkeypatch.setattr(pieces_module, "MEMORY", 50)
+    monkeypatch.setattr(pieces_module, "CACHE_SIZE", 50)
 
 
 def together(work: Callable[[int], T]) -> list[T]:
@@ -121,7 +121,7 @@ def test_threads_that_share_word_pieces_get_those_of_each_word(tiny_encoder: Pat
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(tiny_encoder)
-    shared, alone = WordPieces(tokenizer, per_word=16), WordPieces(tokenizer, per_word=16)
+    shared, alone = WordPieces(tokenizer, max_per_word=16), WordPieces(tokenizer, max_per_word=16)
     vocabulary = [f"{stem}{number}" for stem in ("mara", "kell", "ostrow") for number in range(60)]
     wanted = dict(zip(vocabulary, alone(vocabulary), strict=True))
 
@@ -173,7 +173,7 @@ def test_threads_that_share_a_runner_get_their_own_labels(monkeypatch: pytest.Mo
     runner = torch_runner.TorchRunner(cast(Any, Echo()))
     runner._labels = SlowMemory()
     none = np.zeros((1, 1), np.int64)
-    batch = Batch(1, Words(*[none] * 7), no_proposals())
+    batch = Batch(1, Words(*[none] * 7), empty_proposals())
 
     def work(thread: int) -> bool:
         same = []

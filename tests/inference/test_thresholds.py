@@ -18,5 +18,5 @@ def test_a_threshold_per_label_is_an_exception_to_the_common_one() -> None:
 
 @pytest.mark.parametrize("typed", ["Person", "Person=", "Person=high", "0.8", "Person 0.8"])
 def test_a_threshold_that_is_typed_wrongly_is_refused(typed: str) -> None:
-    with pytest.raises(InputError, match=r"a label's threshold is written LABEL=0\.8, not"):
+    with pytest.raises(InputError, match=r"a label threshold has the form LABEL=0\.8, not"):
         parse_thresholds(0.5, [typed], 0.0, SCHEMA)

@@ -21,7 +21,7 @@ from spanwise.evaluation import evaluate
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline import folder as model_folder
 from spanwise.recipe import Recipe
-from spanwise.training.reporting import Silent, StepReport
+from spanwise.training.reporting import NullListener, StepReport
 from spanwise.training.run import RunSummary, train
 
 LEGACY = Path(__file__).parent
@@ -99,10 +99,10 @@ def test_a_finished_run_scores_on_its_own_data_as_it_did(extractors: dict[str, E
         assert found.relations.strict.micro.f1 == pytest.approx(best["dev"]["relations"]["f1"])
 
 
-@pytest.mark.parametrize("reads", ["span-ner", "seq-ner"])
-def test_either_member_of_a_bundle_reads_out(extractors: dict[str, Extractor], reads: str) -> None:
-    found = Extractor.from_pretrained(LEGACY / "bundle", reads=reads)(["Mara Ostrow met Bo Lind in Brenford ."])[0]
-    assert {(found.slice(e), e.label) for e in found.entities} >= {("Bo Lind", "Person"), ("Brenford", "Place")}
+@pytest.mark.parametrize("reader", ["span-ner", "seq-ner"])
+def test_either_member_of_a_bundle_reads_out(extractors: dict[str, Extractor], reader: str) -> None:
+    found = Extractor.from_pretrained(LEGACY / "bundle", reader=reader)(["Mara Ostrow met Bo Lind in Brenford ."])[0]
+    assert {(found.text_of(e), e.label) for e in found.entities} >= {("Bo Lind", "Person"), ("Brenford", "Place")}
 
 
 def test_a_threshold_of_zero_that_was_written_out_is_the_models_own() -> None:
@@ -122,21 +122,21 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "interrupted"
 
 
-class Steps(Silent):
+class Steps(NullListener):
     """Counts the steps of a run."""
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
         self.count = 0
 
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         self.sentences.append(sentence)
 
     def step(self, report: StepReport) -> None:
         self.count += 1
 
 
-def resume(folder: Path, recipe: Recipe, listener: Silent | None = None) -> RunSummary:
+def resume(folder: Path, recipe: Recipe, listener: NullListener | None = None) -> RunSummary:
     easy = corpora.from_files(["corpora/easy-train.jsonl"], ["corpora/easy-dev.jsonl"])
     return train(recipe, folder, listener, easy)
 
@@ -148,6 +148,8 @@ def assert_ended_like_the_uninterrupted_run(folder: Path, summary: RunSummary) -
     found, weights = load_file(folder / "model.safetensors"), load_file(LEGACY / "uninterrupted.safetensors")
     assert found.keys() == weights.keys()
     for name, weight in weights.items():
+        if name.endswith("attention.self.key.bias"):
+            continue  # its gradient is zero but for rounding, which Adam turns into steps that differ between CPUs
         torch.testing.assert_close(found[name], weight, atol=1e-3, rtol=1e-2, msg=name)
     metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for line, before in zip(metrics, UNINTERRUPTED["metrics"], strict=True):
@@ -161,7 +163,7 @@ def assert_ended_like_the_uninterrupted_run(folder: Path, summary: RunSummary) -
 def test_an_interrupted_run_goes_on_and_ends_like_the_uninterrupted_one(copied: Path) -> None:
     listener = Steps()
     summary = resume(copied, Recipe.load(copied / "recipe.yaml"), listener)
-    assert listener.sentences == ["going on from step 36 in epoch 3."]
+    assert listener.sentences == ["resuming from step 36 in epoch 3."]
     assert listener.count == 96 - 36
     assert_ended_like_the_uninterrupted_run(copied, summary)
     extractor = Extractor.from_pretrained(copied)
@@ -244,7 +246,7 @@ def test_recorded_results_are_found_by_the_plan_of_today() -> None:
     ]
     lines = [json.loads(line) for line in (LEGACY / "results" / "results.jsonl").read_text().splitlines()]
     assert benchmark.recorded(LEGACY / "results") == {run.key: line for run, line in zip(runs, lines, strict=True)}
-    assert benchmark.found(runs, LEGACY / "results") == lines
+    assert benchmark.find_results(runs, LEGACY / "results") == lines
     assert [key(Recipe.parse(line["recipe"])) for line in lines] == [run.key for run in runs]
 
 
@@ -260,4 +262,4 @@ def test_a_run_with_a_recorded_result_is_not_repeated(tmp_path: Path, monkeypatc
 def test_a_plan_with_another_value_finds_no_recorded_result() -> None:
     options = [*BENCHMARK_OPTIONS, "train.epochs=11"]
     runs = benchmark.plan("bl-ner", "demo", 1, options, variants=["SeqNER", "BL-SpanNER"])
-    assert benchmark.found(runs, LEGACY / "results") == []
+    assert benchmark.find_results(runs, LEGACY / "results") == []

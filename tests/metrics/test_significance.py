@@ -1,4 +1,4 @@
-"""The randomisation test against exact enumeration, and counts per document against the scorers."""
+"""The randomization test against exact enumeration, and counts per document against the scorers."""
 
 from __future__ import annotations
 

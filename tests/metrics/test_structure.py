@@ -36,7 +36,7 @@ def test_what_falls_on_no_word_border_has_a_group_of_its_own() -> None:
     assert {group: counts(score) for group, score in score_by_width([half], [gold]).items()} == {"?": (1, 0, 0)}
 
 
-def test_nesting_is_told_by_the_gold_entities_around_and_inside() -> None:
+def test_nesting_is_grouped_by_the_gold_entities_around_and_inside() -> None:
     # d e f in c…h in b…k; l alone. The paper's example: Nested is inside one that covers, Covering around one inside.
     gold = [document((3, 6, "X"), (2, 8, "X"), (1, 11, "X"), (11, 12, "X"))]
     groups = {

@@ -18,7 +18,7 @@ from spanwise.corpora import Corpus
 from spanwise.decoding.spans import SpanRows
 from spanwise.document import Document
 from spanwise.pipeline.blueprint import Blueprint
-from spanwise.pipeline.encoders import without_pooler
+from spanwise.pipeline.encoders import remove_pooler
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import Recipe
 from spanwise.schema import EntityType, Schema
@@ -89,7 +89,7 @@ class Builder:
         make = partial(encoder_of, family) if isinstance(family, str) else family
         with torch.random.fork_rng():
             torch.manual_seed(3)
-            transformer = without_pooler(make(len(self.tokenizer)))
+            transformer = remove_pooler(make(len(self.tokenizer)))
             pipeline = TorchPipeline(blueprint, corpus().schema, transformer, self.tokenizer)
             if not fresh:
                 _shake(pipeline.model)

@@ -64,8 +64,8 @@ def below(weights: Weights, name: str) -> Weights:
     return {key.removeprefix(f"{name}."): value for key, value in weights.items() if key.startswith(f"{name}.")}
 
 
-def normalised(weights: Weights, vector: Tensor, name: str, eps: float) -> Tensor:
-    """Layer normalisation"""
+def normalized(weights: Weights, vector: Tensor, name: str, eps: float) -> Tensor:
+    """Layer normalization"""
     mean = sum(vector.tolist()) / len(vector)
     variance = sum((number - mean) ** 2 for number in vector.tolist()) / len(vector)
     return (vector - mean) / math.sqrt(variance + eps) * weights[f"{name}.weight"] + weights[f"{name}.bias"]
@@ -106,9 +106,9 @@ class Block:
             q = turned(q, place, self.heads)
             keys = [turned(key, at, self.heads) for key, at in zip(keys, places, strict=True)]
         found = self.linear(paper.multi_head(q, keys, values, self.heads), "attention.output.dense")
-        attended = normalised(self.weights, found + query, "attention.output.LayerNorm", self.eps)
+        attended = normalized(self.weights, found + query, "attention.output.LayerNorm", self.eps)
         inner = gelu(self.linear(attended, "intermediate.dense"))
-        return normalised(self.weights, self.linear(inner, "output.dense") + attended, "output.LayerNorm", self.eps)
+        return normalized(self.weights, self.linear(inner, "output.dense") + attended, "output.LayerNorm", self.eps)
 
     def linear(self, vector: Tensor, name: str) -> Tensor:
         return paper.linear(self.weights, vector, name)
@@ -129,7 +129,9 @@ class DSpERT:
         if self.depth and self.options.shared:
             self.blocks = encoder_blocks(self.weights, transformer)[layers - self.depth :]
         elif self.depth:
-            self.blocks = [Block(below(self.weights, f"own.{number}"), transformer) for number in range(self.depth)]
+            self.blocks = [
+                Block(below(self.weights, f"span_blocks.{number}"), transformer) for number in range(self.depth)
+            ]
 
     def score(self, sentence: Sentence) -> dict[Span, Scored]:
         """All spans of up to K words."""
@@ -185,10 +187,10 @@ class DSpERT:
 
     def screening(self, sentence: Sentence, span: Span) -> float:
         """Not in the paper: how likely a span is an entity, by its first word, its last and its width."""
-        ends = below(self.weights, "promise.ends")
+        ends = below(self.weights, "screening.ends")
         seen = torch.cat((sentence.top[span[0]], sentence.top[span[1] - 1], paper.width(ends, span)))
         hidden = paper.linear(ends, seen, "first", "last", "width").clamp(min=0)
-        return paper.sigmoid(float(paper.linear(self.weights, hidden, "promise.weigh")))
+        return paper.sigmoid(float(paper.linear(self.weights, hidden, "screening.weigh")))
 
 
 class Biaffine:
@@ -203,7 +205,7 @@ class Biaffine:
         """h_sᵀ·U·h_e + W·[h_s; h_e] + b, class by class"""
         start = paper.linear(self.weights, first, "first.0").clamp(min=0)
         end = paper.linear(self.weights, last, "last.0").clamp(min=0)
-        plain = paper.linear(self.weights, torch.cat((start, end)), "of_first", "of_last")
+        plain = paper.linear(self.weights, torch.cat((start, end)), "linear_first", "linear_last")
         return plain + torch.stack([start @ product @ end for product in self.weights["product"]])
 
 

@@ -16,7 +16,7 @@ from spanwise.schema import EntityType, RelationType, Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.decoder import PredictedSpans, Prediction, ScoreThresholds
 from spanwise.seam.encoding import Encoded
-from spanwise.seam.runner import run
+from spanwise.seam.runner import run_stages
 from spanwise.text.examples import Example
 
 DIM, WIDEST = 8, 4
@@ -88,7 +88,7 @@ def batch_of(model: Any, *, training: bool = False) -> Batch[Tensor]:
 def predictions(model: Any, thresholds: ScoreThresholds, given: PredictedSpans | None = None) -> list[Prediction]:
     """What the model predicts for the sentences."""
     batch = batch_of(model).map(lambda tensor: tensor.numpy())
-    return run(TorchRunner(model), model.config.decoder(SCHEMA), batch, thresholds, given)
+    return run_stages(TorchRunner(model), model.config.decoder(SCHEMA), batch, thresholds, given)
 
 
 def encoded() -> Encoded:

@@ -108,7 +108,7 @@ def binary_cross_entropy(row: Tensor, held: set[int]) -> float:
     return -sum(math.log(p if kind in held else 1 - p) for kind, p in enumerate(chances))
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """What a loss is taken of: scores of spans, of pairs with their types, of words with their tags.
 
     A span has one class, 0 for none; or, where labels are independent of each other, a set of labels.

@@ -1,5 +1,5 @@
 """LEAR's equations 1 to 9, its losses and its decoding (Yang et al. 2021, sections 3.1 to 3.4 and 5.1), as loops
-over labels, words and tokens; and the two formalisations it is compared with, which share all but the vectors.
+over labels, words and tokens; and the two formalizations it is compared with, which share all but the vectors.
 
 Weights come by name from a module's state dict, the encoder's vectors one text at a time and without padding.
 """
@@ -93,7 +93,7 @@ class Pointers:
         """Of a sentence's words as each label sees them: labels, then words."""
         return Scores(
             *(
-                [[self.pointer(name, label, word) for word in words] for label, words in enumerate(vectors)]
+                [[self.pointer_layer(name, label, word) for word in words] for label, words in enumerate(vectors)]
                 for name in ("start", "end")
             ),
             [[[self.match(label, i, j) for j in words] for i in words] for label, words in enumerate(vectors)]
@@ -101,7 +101,7 @@ class Pointers:
             else [],
         )
 
-    def pointer(self, name: str, label: int, word: Tensor) -> float:
+    def pointer_layer(self, name: str, label: int, word: Tensor) -> float:
         """Eq. 8: Σ_d M[c, d]·ĥᶜ[d] + b[c]"""
         weight, bias = self.row(f"{name}.weight", label), self.row(f"{name}.bias", label)
         return sum(m * h for m, h in zip(weight.tolist(), word.tolist(), strict=True)) + float(bias)
@@ -164,8 +164,8 @@ class LEAR(Pointers):
         return [label.cls] if self.options.fusion == "sentence" else label.tokens
 
     def fused(self, word: Tensor, tokens: list[Tensor]) -> Tensor:
-        word = paper.linear(self.weights, word, "of_words")  # eq. 3
-        tokens = [paper.linear(self.weights, token, "of_labels") for token in tokens]  # eq. 4
+        word = paper.linear(self.weights, word, "project_words")  # eq. 3
+        tokens = [paper.linear(self.weights, token, "project_labels") for token in tokens]  # eq. 4
         likeness = [float(word @ token) for token in tokens]
         shares = {
             "attention": lambda: paper.softmax(likeness),  # eq. 5

@@ -31,8 +31,8 @@ INSIDE = (
     [(0, 8, "Dose"), (1, 2, "Dose")],
 )
 SPREAD = {
-    "of_words": 0.1,
-    "of_labels": 0.1,
+    "project_words": 0.1,
+    "project_labels": 0.1,
     "embedding": 1.0,
 }  # of random weights: attention neither even nor on one token
 

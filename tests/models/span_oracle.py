@@ -6,7 +6,7 @@ from typing import Any
 
 import joint_oracle as paper
 import torch
-from joint_oracle import Labelled, Sentence, Span
+from joint_oracle import Labeled, Sentence, Span
 from torch import Tensor
 
 
@@ -91,10 +91,10 @@ class SPAN:
         chances = paper.softmax(scores.tolist())
         return [chance if chance == max(chances) else -1.0 for chance in chances[1:]]
 
-    def loss(self, labelled: Labelled) -> dict[str, float]:
+    def loss(self, labeled: Labeled) -> dict[str, float]:
         """L = 0.4·L_s + 0.6·L_r"""
-        spans = paper.span_loss(labelled.spans)
-        rows = [self.pair_loss(scores, held) for scores, held in labelled.pairs]
+        spans = paper.span_loss(labeled.spans)
+        rows = [self.pair_loss(scores, held) for scores, held in labeled.pairs]
         pairs = sum(rows) / len(rows)
         return {"spans": spans, "pairs": pairs, "total": 0.4 * spans + 0.6 * pairs}
 

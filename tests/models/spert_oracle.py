@@ -6,7 +6,7 @@ from typing import Any
 
 import joint_oracle as paper
 import torch
-from joint_oracle import Labelled, Sentence, Span
+from joint_oracle import Labeled, Sentence, Span
 from torch import Tensor
 
 
@@ -36,9 +36,9 @@ class SpERT:
         """Of each relation type, for itself."""
         return [paper.sigmoid(score) for score in scores.tolist()]
 
-    def loss(self, labelled: Labelled) -> dict[str, float]:
+    def loss(self, labeled: Labeled) -> dict[str, float]:
         """L = Lˢ + Lʳ: cross entropy over spans, binary cross entropy over types, then pairs."""
-        spans = paper.span_loss(labelled.spans)
-        rows = [paper.binary_cross_entropy(scores, held) / len(scores) for scores, held in labelled.pairs]
+        spans = paper.span_loss(labeled.spans)
+        rows = [paper.binary_cross_entropy(scores, held) / len(scores) for scores, held in labeled.pairs]
         pairs = sum(rows) / len(rows)
         return {"spans": spans, "pairs": pairs, "total": spans + pairs}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import joint_oracle as paper
 import torch
-from joint_oracle import Labelled, Sentence, Span
+from joint_oracle import Labeled, Sentence, Span
 from torch import Tensor
 
 Entity = tuple[int, int, str]
@@ -56,14 +56,14 @@ class STSN:
         )
 
     def unit(self, name: str, queries: list[Tensor], memory: list[Tensor]) -> list[Tensor]:
-        """Section 3.2.2: attention and FFN, a residual and layer normalisation around each."""
+        """Section 3.2.2: attention and FFN, a residual and layer normalization around each."""
         outputs = []
         for query in queries:
             informed = query + self.multi_head(name, query, memory)
-            informed = self.normalised(f"{name}.attended", informed)
+            informed = self.normalized(f"{name}.attended", informed)
             hidden = paper.linear(self.weights, informed, f"{name}.feed_forward.0").clamp(min=0)
             fed = informed + paper.linear(self.weights, hidden, f"{name}.feed_forward.2")
-            outputs.append(self.normalised(f"{name}.fed", fed))
+            outputs.append(self.normalized(f"{name}.fed", fed))
         return outputs
 
     def multi_head(self, name: str, query: Tensor, memory: list[Tensor]) -> Tensor:
@@ -74,7 +74,7 @@ class STSN:
         found = paper.multi_head(query, keys, values, self.options.heads)
         return paper.linear(self.weights, found, f"{name}.output")
 
-    def normalised(self, name: str, vector: Tensor) -> Tensor:
+    def normalized(self, name: str, vector: Tensor) -> Tensor:
         centred = vector - vector.sum() / len(vector)
         spread = math.sqrt(float((centred * centred).sum()) / len(vector) + 1e-5)
         return centred / spread * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
@@ -97,10 +97,10 @@ class STSN:
     def chances(self, scores: Tensor) -> list[float]:
         return [paper.sigmoid(score) for score in scores.tolist()]
 
-    def loss(self, labelled: Labelled) -> dict[str, float]:
+    def loss(self, labeled: Labeled) -> dict[str, float]:
         """L = L_L + L_E + L_R; L_R is averaged over pairs only"""
-        tags, spans = paper.mean_cross_entropy(labelled.tags), paper.span_loss(labelled.spans)
-        rows = [paper.binary_cross_entropy(scores, held) for scores, held in labelled.pairs]
+        tags, spans = paper.mean_cross_entropy(labeled.tags), paper.span_loss(labeled.spans)
+        rows = [paper.binary_cross_entropy(scores, held) for scores, held in labeled.pairs]
         pairs = sum(rows) / len(rows)
         return {"tags": tags, "spans": spans, "pairs": pairs, "total": tags + spans + pairs}
 

@@ -91,9 +91,9 @@ def test_only_the_reader_is_read_out(
     assert pipeline.predict(documents) == found
 
 
-def read_by(pipeline: TorchPipeline, name: str) -> TorchPipeline:
+def with_reader(pipeline: TorchPipeline, name: str) -> TorchPipeline:
     """The same weights with another member to read out."""
-    blueprint = pipeline.blueprint.read_by(name)
+    blueprint = pipeline.blueprint.with_reader(name)
     other = TorchPipeline(blueprint, pipeline.schema, pipeline.model.encoder.transformer, pipeline.tokenizer)
     other.model.load_state_dict(pipeline.model.state_dict())
     return other
@@ -106,7 +106,7 @@ def test_either_member_can_read_out(
     """Whoever is named reads, with its own candidates and decoder, as it does where it is the reader anyway."""
     pipeline = bundled(make_pipeline, reader, partner)
     documents = flat_corpus.splits["train"]
-    first, second = (read_by(pipeline, name) for name in (reader, partner))
+    first, second = (with_reader(pipeline, name) for name in (reader, partner))
     assert first.predict(documents) == pipeline.predict(documents)
     turned = make_pipeline(partner, bundle={"name": reader, "alpha": ALPHA, "dropout": 0.0}, dropout=0.0)
     model: Any = turned.model
@@ -153,10 +153,10 @@ def test_nested_gold_trains_the_tagger_on_the_outermost_and_the_spans_on_all(
     pipeline = make_pipeline("span-ner", nested_corpus, bundle={"name": "seq-ner"}, nested=True)
     model: Any = pipeline.model
     batch = training_batch(pipeline, nested_corpus)
-    entities, gold = sum(len(document.entities) for document in nested_corpus.splits["train"]), batch.known()
+    entities, gold = sum(len(document.entities) for document in nested_corpus.splits["train"]), batch.require_gold()
     assert int(batch.proposals.labels.sum()) == len(gold.entities) == entities
     assert int(gold.outermost.sum()) == entities - 5
     outer = replace(gold, entities=gold.entities[gold.outermost], outermost=gold.outermost[gold.outermost])
     with torch.no_grad():
-        learnt = [model.partner.training_loss(replace(batch, gold=one)).total for one in (gold, outer)]
-    assert learnt[0] == learnt[1]
+        learned = [model.partner.training_loss(replace(batch, gold=one)).total for one in (gold, outer)]
+    assert learned[0] == learned[1]

@@ -1,6 +1,6 @@
 """Words of context are read but never scored: part of no candidate and no prediction, and not in the loss.
 
-The examples are the sentences of a text, each with words of its neighbours around it. What a model makes of them is
+The examples are the sentences of a text, each with words of its neighbors around it. What a model makes of them is
 compared with what it makes of the sentence alone, given the same vectors of its words.
 """
 
@@ -24,8 +24,8 @@ from spanwise.schema import EntityType, RelationType, Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Output, Rescored
-from spanwise.seam.runner import run
-from spanwise.text.alignment import aligned
+from spanwise.seam.runner import run_stages
+from spanwise.text.alignment import align
 from spanwise.text.examples import Example, ExampleBuilder
 from spanwise.text.windows import Window
 
@@ -55,7 +55,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "span-ner-multi-label": ("span-ner", {"multi_label": True}),
     "span-without-attention": ("span", {"span_context": False, "pair_context": False}),
     "stsn-without-attention": ("stsn", {"layers": 0}),
-    "dspert-screened": ("dspert", {"keep": 0.3, "negatives": 5}),
+    "dspert-screened": ("dspert", {"screening_threshold": 0.3, "negatives": 5}),
     "dspert-shallow-lstm": ("dspert", {"depth": 0, "lstm": 6}),
     "biaffine-sampled": ("biaffine", {"negatives": 4, "smoothing_distance": 3}),
     "seq-ner": ("seq-ner", {}),
@@ -130,7 +130,7 @@ def case(request: pytest.FixtureRequest, make_pipeline: Callable[..., TorchPipel
     pipeline = make_pipeline(name, CORPUS, **options)
     without_dropout(pipeline.model)
     builder = ExampleBuilder(pipeline.pieces, CORPUS.schema, limit=96, overlap=0, by_sentence=True, context=CONTEXT)
-    examples, lost = builder.gold_examples(aligned(DOCUMENT))
+    examples, lost = builder.gold_examples(align(DOCUMENT))
     assert [example.first_scored for example in examples] == [0, 3, 3, 3]
     assert [example.length for example in examples] == [9, 9, 12, 6]
     assert not any((lost.misaligned, lost.split, lost.relations))
@@ -166,7 +166,7 @@ def bold(case: Case) -> None:
 def test_predictions_are_spans_of_scored_words(case: Case) -> None:
     bold(case)
     thresholds, batch = at_least(0.0, 0.0, relations=[0.0]), arrays(case.batch(training=False))
-    predictions = run(case.pipeline.runner, case.pipeline.reader.decoder, batch, thresholds)
+    predictions = run_stages(case.pipeline.runner, case.pipeline.reader.decoder, batch, thresholds)
     assert sum(len(prediction.spans) for prediction in predictions) > 3
     for row, prediction in enumerate(predictions):
         for span in prediction.spans:
@@ -224,7 +224,7 @@ def test_scores_of_words_of_context_have_no_influence_on_the_loss(case: Case) ->
 
 @pytest.mark.parametrize("case", ["traditional-nested", "lear-nested-mlp"], indirect=True)
 @torch.no_grad()
-def test_no_pair_with_a_word_of_context_is_learnt_from(case: Case) -> None:
+def test_no_pair_with_a_word_of_context_is_learned_from(case: Case) -> None:
     batch = case.batch()
     output = case.model(batch)
     generator = torch.Generator().manual_seed(0)

@@ -193,7 +193,7 @@ def unscreened(build: cases.Builder, pipeline: TorchPipeline) -> TorchPipeline:
 
 @torch.no_grad()
 def test_screening_that_all_spans_pass_changes_nothing(build: cases.Builder) -> None:
-    pipeline = build("dspert", keep=1e-9)
+    pipeline = build("dspert", screening_threshold=1e-9)
     batch, plain = cases.batch_of(pipeline), unscreened(build, pipeline)
     spans = batch.proposals.spans
     assert torch.equal(proposed(pipeline, batch), spans)
@@ -207,10 +207,10 @@ def test_screening_that_all_spans_pass_changes_nothing(build: cases.Builder) -> 
 def test_only_spans_that_pass_the_screening_are_scored_and_no_other_is_predicted(build: cases.Builder) -> None:
     batch = cases.batch_of(build("dspert"))
     spans = batch.proposals.spans
-    chances = chances_of(build("dspert", keep=0.5), spans)
+    chances = chances_of(build("dspert", screening_threshold=0.5), spans)
     middle = pairwise(sorted(chances)[len(chances) // 4 : -len(chances) // 4])
     low, high = max(middle, key=lambda pair: pair[1] - pair[0])
-    pipeline = build("dspert", keep=(low + high) / 2)
+    pipeline = build("dspert", screening_threshold=(low + high) / 2)
     plain = unscreened(build, pipeline)
     passed = torch.tensor([chance >= high for chance in chances])
     assert torch.equal(proposed(pipeline, batch), spans[passed])
@@ -230,7 +230,7 @@ def test_only_spans_that_pass_the_screening_are_scored_and_no_other_is_predicted
     "options", [{}, {"shared": True}, {"depth": 0}, {"aggregation": "mean"}, {"nested": False}], ids=str
 )
 def test_where_no_span_passes_the_screening_nothing_is_found(build: cases.Builder, options: dict[str, Any]) -> None:
-    pipeline = build("dspert", keep=1 - 1e-9, **options)
+    pipeline = build("dspert", screening_threshold=1 - 1e-9, **options)
     batch = cases.batch_of(pipeline)
     assert len(proposed(pipeline, batch)) == 0
     assert cases.logits_of(pipeline, batch, batch.proposals.spans[:0]).shape == (0, 1 + len(cases.LABELS))
@@ -239,7 +239,7 @@ def test_where_no_span_passes_the_screening_nothing_is_found(build: cases.Builde
 
 def in_training(build: cases.Builder, **options: Any) -> tuple[TorchPipeline, Any, Batch[Tensor]]:
     """A model with a screening that nothing would pass, and what it learns from."""
-    pipeline = build("dspert", keep=1 - 1e-9, **options)
+    pipeline = build("dspert", screening_threshold=1 - 1e-9, **options)
     pipeline.model.train()
     cases.without_dropout(pipeline.model)
     return pipeline, pipeline.model, cases.batch_of(pipeline, training=True)
@@ -267,10 +267,10 @@ def test_screening_learns_from_all_spans_and_teaches_nothing_but_itself(
     loss = model.training_loss(batch)
     reading = cases.batch_of(pipeline).proposals.spans
     assert {tuple(span) for span in spans.tolist()} == set(map(tuple, reading.tolist()))
-    assert loss.terms["promise"].item() == pytest.approx(screening_loss(pipeline, spans), rel=1e-5)
+    assert loss.terms["screening"].item() == pytest.approx(screening_loss(pipeline, spans), rel=1e-5)
     assert loss.total.item() == pytest.approx(sum(term.item() for term in loss.terms.values()), rel=1e-5)
-    loss.terms["promise"].backward()
-    assert all(parameter.grad.abs().max() > 0 for parameter in model.promise.parameters())
+    loss.terms["screening"].backward()
+    assert all(parameter.grad.abs().max() > 0 for parameter in model.screening.parameters())
     assert all(parameter.grad is None for parameter in model.encoder.parameters())
 
 
@@ -319,7 +319,9 @@ def test_the_loss_needs_the_rows_of_training(build: cases.Builder) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"shared": True}, {"depth": 1}, {"lstm": 6}, {"aggregation": "additive", "keep": 0.01}], ids=str
+    "options",
+    [{}, {"shared": True}, {"depth": 1}, {"lstm": 6}, {"aggregation": "additive", "screening_threshold": 0.01}],
+    ids=str,
 )
 def test_scores_are_the_same_after_save_and_load(build: cases.Builder, tmp_path: Path, options: dict[str, Any]) -> None:
     pipeline = build("dspert", encoder={"word_shapes": True}, **options)
@@ -364,7 +366,7 @@ def test_bundled_with_a_tagger_both_score_and_learn_as_they_do_alone(
     assert loss.total.item() == pytest.approx(0.3 * tags + 0.7 * spans, rel=1e-5)
     loss.total.backward()
     assert tagger.emit.weight.grad.abs().max() > 0
-    assert deep.own[0].output.dense.weight.grad.abs().max() > 0
+    assert deep.span_blocks[0].output.dense.weight.grad.abs().max() > 0
 
 
 def rates_of(pipeline: TorchPipeline) -> dict[str, float]:
@@ -379,13 +381,15 @@ def test_blocks_of_spans_learn_as_slowly_as_the_encoder(build: cases.Builder, op
     rates = rates_of(pipeline)
     slow = {name for name, rate in rates.items() if rate == 1e-4}
     assert set(rates) == {name for name, _ in pipeline.model.named_parameters()}
-    assert slow == {name for name in rates if name.startswith(("encoder.transformer.", "own."))}
-    assert any(name.startswith("own.") for name in slow) != options.get("shared", False)
+    assert slow == {name for name in rates if name.startswith(("encoder.transformer.", "span_blocks."))}
+    assert any(name.startswith("span_blocks.") for name in slow) != options.get("shared", False)
 
 
 def test_blocks_of_spans_learn_as_slowly_in_a_bundle(bundle: TorchPipeline) -> None:
     slow = {name for name, rate in rates_of(bundle).items() if rate == 1e-4}
-    wanted = {n for n, _ in bundle.model.named_parameters() if n.startswith("encoder.transformer.") or ".own." in n}
+    wanted = {
+        n for n, _ in bundle.model.named_parameters() if n.startswith("encoder.transformer.") or ".span_blocks." in n
+    }
     assert slow == wanted
 
 
@@ -393,9 +397,9 @@ def test_blocks_of_spans_learn_as_slowly_in_a_bundle(bundle: TorchPipeline) -> N
     "options",
     [
         {"lstm": 6, "negatives": 9},
-        {"lstm": 6, "keep": 0.1},
-        {"keep": 0.0},
-        {"keep": 1.0},
+        {"lstm": 6, "screening_threshold": 0.1},
+        {"screening_threshold": 0.0},
+        {"screening_threshold": 1.0},
         {"depth": -1},
         {"aggregation": "min"},
         {"negatives": 0},

@@ -102,7 +102,7 @@ def test_pairs_are_scored_as_in_the_paper_however_their_spans_lie(case: Case) ->
     torch.testing.assert_close(scores.double(), torch.stack(wanted), **CLOSE)
 
 
-def labelled_spans(sentence: cases.Marked, *, multi_label: bool) -> list[tuple[paper.Span, Any]]:
+def labeled_spans(sentence: cases.Marked, *, multi_label: bool) -> list[tuple[paper.Span, Any]]:
     """Gold spans, once per label with its class or once with all their labels, and all others up to the width."""
     fits = [entity for entity in sentence.entities if entity[1] - entity[0] <= WIDEST]
     gold: list[tuple[paper.Span, Any]] = [(entity[:2], 1 + entity[2]) for entity in fits]
@@ -112,16 +112,16 @@ def labelled_spans(sentence: cases.Marked, *, multi_label: bool) -> list[tuple[p
     return gold + [(s, none) for s in bl_ner_oracle.spans_up_to(sentence.length, WIDEST) if s not in taken]
 
 
-def labelled(case: Case) -> paper.Labelled:
+def labeled(case: Case) -> paper.Labeled:
     """Everything that training looks at, written down from the sentences: no more is left out than what is too wide."""
     spans, pairs, tags = [], [], []
     for row, (read, sentence) in enumerate(zip(case.read(gold=True), SENTENCES, strict=True)):
-        held_spans = labelled_spans(sentence, multi_label=case.model.config.multi_label)
+        held_spans = labeled_spans(sentence, multi_label=case.model.config.multi_label)
         spans += [(case.oracle.span(read, span), kind) for span, kind in held_spans]
         pairs += [(case.oracle.pair(read, *ends), held) for ends, held in sentence.pairs().items()]
         if isinstance(read, stsn_oracle.Read):
             tags += list(zip(read.tags, case.gold_tags(row), strict=True))
-    return paper.Labelled(spans, pairs, tags)
+    return paper.Labeled(spans, pairs, tags)
 
 
 @torch.no_grad()
@@ -131,7 +131,7 @@ def test_the_loss_and_its_terms_are_those_of_the_paper(case: Case) -> None:
     loss = model.training_loss(cases.batch_of(model, training=True))
     model.eval()
     found = {"total": loss.total.item(), **{name: term.item() for name, term in loss.terms.items()}}
-    assert found == pytest.approx(case.oracle.loss(labelled(case)), abs=1e-5)
+    assert found == pytest.approx(case.oracle.loss(labeled(case)), abs=1e-5)
 
 
 def typed(case: Case, read: Any, span: paper.Span, lowest: list[float]) -> list[tuple[int, int, int, float]]:

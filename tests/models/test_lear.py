@@ -98,7 +98,7 @@ def test_pairs_of_words_in_blocks_have_the_same_loss_gradients_and_spans(
     _, gradients = trained(pipeline, batch)
     loss, spans = model.training_loss(batch).terms["matches"].item(), predictions(pipeline, batch, ANY)
     monkeypatch.setattr(pointers, "CELLS", 64)
-    monkeypatch.setattr(pointer_decoding, "CELLS_AT_ONCE", 8)
+    monkeypatch.setattr(pointer_decoding, "CELL_BLOCK_SIZE", 8)
     asked = count_calls(monkeypatch, model.matcher, "forward")
     assert model.training_loss(batch).terms["matches"].item() == pytest.approx(loss)
     in_training = len(asked)

@@ -1,4 +1,4 @@
-"""LEAR, and the traditional and the QA formalisation, against equations 1 to 9 as loops: every variant, one batch."""
+"""LEAR, and the traditional and the QA formalization, against equations 1 to 9 as loops: every variant, one batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several labels per span: what the classifiers give, and that two labels on one span are learnt and predicted.
+"""Several labels per span: what the classifiers give, and that two labels on one span are learned and predicted.
 
 That losses and predictions are those of slow transcriptions is shown with each model's own oracle.
 """
@@ -87,7 +87,7 @@ def overfit(pipeline: TorchPipeline, steps: int) -> None:
         model.training_loss(pipeline.training_batch(examples, rng).map(torch.from_numpy)).total.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-    pipeline.fresh_runner()
+    pipeline.reset_runner()
 
 
 def marked(document: Document) -> set[tuple[int, int, str]]:
@@ -96,7 +96,7 @@ def marked(document: Document) -> set[tuple[int, int, str]]:
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_two_labels_of_one_span_are_learnt_and_predicted(make_pipeline: Make, name: str, nested: bool) -> None:
+def test_two_labels_of_one_span_are_learned_and_predicted(make_pipeline: Make, name: str, nested: bool) -> None:
     pipeline = make_pipeline(name, CORPUS, multi_label=True, nested=nested, **MODELS[name])
     documents = CORPUS.splits["train"]
     overfit(pipeline, steps=60)

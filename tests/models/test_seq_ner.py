@@ -140,7 +140,7 @@ def test_a_word_shape_adds_its_vector_to_the_words(make_pipeline: Callable[..., 
 def test_gold_tags_are_bio_tags_of_the_outermost_entities(tagger: TorchPipeline, nested_corpus: Corpus) -> None:
     documents = nested_corpus.splits["train"]
     batch = batch_of(tagger, documents)
-    gold = batch.known()
+    gold = batch.require_gold()
     tags = bio_tags(gold.entities[gold.outermost], *batch.words.scored.shape)
     kinds = {name: kind for kind, name in enumerate(nested_corpus.schema.entity_names)}
     for row, document in zip(tags.tolist(), documents, strict=True):
@@ -172,7 +172,7 @@ def test_loss_reads_no_padding(tagger: TorchPipeline, flat_corpus: Corpus) -> No
 def test_the_loss_learns_from_the_outermost_entities_alone(tagger: TorchPipeline, nested_corpus: Corpus) -> None:
     model: Any = tagger.model
     batch = batch_of(tagger, nested_corpus.splits["train"])
-    gold = batch.known()
+    gold = batch.require_gold()
     kept = gold.outermost
     assert 0 < kept.sum() < len(kept)
     alone = replace(batch, gold=replace(gold, entities=gold.entities[kept], outermost=kept[kept]))

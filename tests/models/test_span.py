@@ -20,12 +20,12 @@ from spanwise.errors import RecipeError
 from spanwise.models.span import SPAN, SPANConfig
 from spanwise.models.spert import SpERT
 from spanwise.nn.packing import Packing
-from spanwise.pipeline.collate import collate, given_spans
+from spanwise.pipeline.collate import collate, collate_given_entities
 from spanwise.pipeline.torch_runner import TorchRunner
 from spanwise.seam.decoder import ScoreThresholds
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.proposals import Negatives, SpanProposer
-from spanwise.seam.runner import run
+from spanwise.seam.runner import run_stages
 
 ANY = ScoreThresholds(np.zeros(3, np.float32), np.zeros(2, np.float32))
 
@@ -144,7 +144,7 @@ def test_one_crowded_sentence_does_not_pad_all_the_others(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Packing, "pad", watched)
     batch, decoder = collate(examples, PIECES, None), model.config.decoder(cases.SCHEMA)
-    run(TorchRunner(model), decoder, batch, ANY, given_spans(examples))
+    run_stages(TorchRunner(model), decoder, batch, ANY, collate_given_entities(examples))
     assert max(padded) <= 3 * (19 * 2 + 30 * 29)
 
 

@@ -176,7 +176,7 @@ def test_a_threshold_drops_less_probable_spans_of_its_label(spanner: TorchPipeli
 
 def test_gold_wider_than_the_limit_is_no_candidate(spanner: TorchPipeline, flat_corpus: Corpus) -> None:
     batch = batch_of(spanner, flat_corpus.splits["train"], np.random.default_rng(0))
-    gold, spans = batch.known().entities, batch.proposals.spans
+    gold, spans = batch.require_gold().entities, batch.proposals.spans
     assert (gold[:, 2] - gold[:, 1]).max() == 5
     assert (spans[:, 2] - spans[:, 1]).max() <= EPSILON
 

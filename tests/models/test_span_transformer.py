@@ -22,7 +22,7 @@ from spanwise.training.optimization import optimizer_for
 CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
 EXACT: dict[str, Any] = {"atol": 1e-6, "rtol": 1e-6}
 LAYERS = cases.LAYERS
-LIKE_BERT = ("Bert", "Roberta", "Electra", "RoFormer")
+BERT_LIKE_TYPES = ("Bert", "Roberta", "Electra", "RoFormer")
 UNLIKE_BERT = ("DistilBert", "Albert", "Deberta", "DebertaV2")
 IDLE = "key.bias"  # moves all scores of a query alike, so that nothing teaches it but rounding
 
@@ -37,13 +37,13 @@ def agrees_with_the_paper(pipeline: TorchPipeline) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"shared": True, "depth": 2}], ids=str)
-@pytest.mark.parametrize("family", LIKE_BERT[1:])
+@pytest.mark.parametrize("family", BERT_LIKE_TYPES[1:])
 def test_spans_pass_the_blocks_of_a_family(build: cases.Builder, family: str, options: dict[str, Any]) -> None:
     agrees_with_the_paper(build("dspert", family, **options))
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("family", LIKE_BERT)
+@pytest.mark.parametrize("family", BERT_LIKE_TYPES)
 def test_the_oracles_block_is_the_encoders_where_a_piece_sees_all_pieces(build: cases.Builder, family: str) -> None:
     """Eq. 1, so that eq. 3 is the same block: keys and queries turned by the places of their pieces."""
     pipeline = build("dspert", family, depth=0)
@@ -60,7 +60,7 @@ def test_the_oracles_block_is_the_encoders_where_a_piece_sees_all_pieces(build: 
 
 @pytest.mark.parametrize("family", UNLIKE_BERT)
 def test_a_family_with_other_blocks_is_refused_with_what_to_do(build: cases.Builder, family: str) -> None:
-    with pytest.raises(EncoderError, match=r"cannot be built over '[-a-z0-9]+', .* set model\.depth to 0, or take"):
+    with pytest.raises(EncoderError, match=r"cannot be built over '[-a-z0-9]+', .* set model\.depth to 0, or choose"):
         build("dspert", family)
 
 
@@ -75,7 +75,7 @@ def test_a_family_with_other_blocks_is_read_shallowly(build: cases.Builder, fami
 def test_positions_that_spans_cannot_follow_are_refused(
     build: cases.Builder, family: str, options: dict[str, Any]
 ) -> None:
-    with pytest.raises(EncoderError, match="has no span Transformer yet"):
+    with pytest.raises(EncoderError, match="is not supported by the span Transformer"):
         build("dspert", partial(cases.encoder_of, family, **options))
 
 
@@ -103,7 +103,7 @@ def blocks_of(pipeline: TorchPipeline) -> list[tuple[Any, Any]]:
     """Each block of spans with the block of the encoder that it stands beside."""
     model: Any = pipeline.model
     above = list(model.encoder.transformer.encoder.layer)[LAYERS - model.depth :]
-    return list(zip(model.own, above, strict=True))
+    return list(zip(model.span_blocks, above, strict=True))
 
 
 def different(one: dict[str, Tensor], other: dict[str, Tensor]) -> set[str]:
@@ -116,7 +116,7 @@ def taught(module: Any) -> dict[str, Any]:
     return {name: parameter for name, parameter in module.named_parameters() if not name.endswith(IDLE)}
 
 
-@pytest.mark.parametrize("family", LIKE_BERT)
+@pytest.mark.parametrize("family", BERT_LIKE_TYPES)
 @pytest.mark.parametrize("depth", range(1, LAYERS + 1))
 def test_blocks_of_spans_begin_as_copies_of_the_encoders_topmost(build: cases.Builder, family: str, depth: int) -> None:
     pairs = blocks_of(build("dspert", family, depth=depth, fresh=True))
@@ -163,8 +163,8 @@ def test_wide_spans_teach_the_blocks_they_pass_and_single_words_the_encoders(
     assert learns(top, ~wide) == {True}
     assert learns(top, wide) == {shared}
     if not shared:
-        assert learns(taught(model.own), wide) == {True}
-        assert learns(taught(model.own), ~wide) == {False}
+        assert learns(taught(model.span_blocks), wide) == {True}
+        assert learns(taught(model.span_blocks), ~wide) == {False}
 
 
 def gradients(pipeline: TorchPipeline) -> tuple[Tensor, dict[str, Tensor]]:
@@ -193,9 +193,9 @@ def test_blocks_of_spans_change_neither_scores_nor_gradients(
     shared: bool,
 ) -> None:
     pipeline = build("dspert", shared=shared)
-    monkeypatch.setattr(deep, "LINE", 10**6)
+    monkeypatch.setattr(deep, "SPANS_PER_LINE", 10**6)
     logits, whole = gradients(pipeline)
-    monkeypatch.setattr(deep, "LINE", line)
+    monkeypatch.setattr(deep, "SPANS_PER_LINE", line)
     monkeypatch.setattr(deep, "BLOCK_SIZE", block_size)
     monkeypatch.setattr(deep, "RECOMPUTE_ABOVE", recompute_above)
     again, parts = gradients(pipeline)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from spanwise.document import Document
 from spanwise.errors import RecipeError
 from spanwise.models.stsn import STSN, STSNConfig
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 from spanwise.text.profile import DataProfile, profile
 
 SIZES: dict[str, Any] = {"layers": 1, "heads": 4, "label_dim": 6}
@@ -26,7 +26,7 @@ DOCUMENTS = [
 
 
 def profile_of(documents: list[Document]) -> DataProfile:
-    return profile(map(aligned, documents))
+    return profile(map(align, documents))
 
 
 def gold_tags(sentence: cases.Marked) -> list[str]:
@@ -80,9 +80,9 @@ def test_every_word_has_its_gold_tag_and_a_pair_that_training_lacks_falls_to_the
 def swapped_gold(model: Any, *, training: bool) -> tuple[Any, Any]:
     """A batch, and the same batch with other gold labels on its words."""
     batch = cases.batch_of(model, training=training)
-    other = batch.known().entities.clone()
+    other = batch.require_gold().entities.clone()
     other[:, 3] = (other[:, 3] + 1) % 3
-    return batch, replace(batch, gold=replace(batch.known(), entities=other))
+    return batch, replace(batch, gold=replace(batch.require_gold(), entities=other))
 
 
 @torch.no_grad()

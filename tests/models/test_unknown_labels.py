@@ -28,14 +28,14 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in ("span-ner", "spert", "span", "dspert", "biaffine", "seq-ner", "lear", "qa")},
     **{f"{name}-multi-label": (name, MULTI) for name in ("span-ner", "spert", "span", "stsn", "dspert", "biaffine")},
     "stsn": ("stsn", {"double_tags": (("B-Organization", "B-Place"), ("B-Person", "I-Person"))}),
-    "dspert-screened": ("dspert", {"keep": 0.5}),
-    "dspert-screened-sample": ("dspert", {"keep": 0.5, "negatives": 9}),
+    "dspert-screened": ("dspert", {"screening_threshold": 0.5}),
+    "dspert-screened-sample": ("dspert", {"screening_threshold": 0.5, "negatives": 9}),
     "seq-ner-crf": ("seq-ner", {"tagging": "crf"}),
     "traditional": ("traditional", {}),
     "traditional-nested": ("traditional", NESTED),
     "lear-nested-mlp": ("lear", {"matcher": "mlp", **NESTED}),
 }
-UNKNOWN = 0  # Organization, in the first document
+UNKNOWN_LOGIT = 0  # Organization, in the first document
 
 
 class Case:
@@ -62,7 +62,7 @@ class Case:
         """From other scores; with `annotated`, as if every document had been annotated for all labels."""
         batch, output, second = self.batch, self._output, self._second
         if annotated:
-            gold = batch.known()
+            gold = batch.require_gold()
             batch = replace(batch, gold=replace(gold, annotated=torch.ones_like(gold.annotated)))
         own = {name.removeprefix("first "): t for name, t in tensors.items() if name.startswith("first ")}
         output = Output(output.scores._replace(**own), output.features)
@@ -91,21 +91,21 @@ class Case:
 
     def _places(self) -> Iterator[tuple[str, Any]]:
         spans, labels = self.batch.proposals.spans, self.batch.proposals.labels
-        column = UNKNOWN + (not getattr(self.model.config, "multi_label", False))
+        column = UNKNOWN_LOGIT + (not getattr(self.model.config, "multi_label", False))
         first = self._output.scores
         if isinstance(first, SpanScores):
             yield "first logits", (spans[:, 0] == 0, column)
         if isinstance(first, ScreeningScores) and len(first.screening):  # any label may be the unknown one
             yield "first screening", (spans[:, 0] == 0) & ~labels.any(-1)
         if isinstance(first, PointerScores):
-            yield from ((name, (0, slice(None), UNKNOWN)) for name in ("first start", "first end"))
+            yield from ((name, (0, slice(None), UNKNOWN_LOGIT)) for name in ("first start", "first end"))
         if isinstance(first, TagScores):
-            yield "first emissions", (0, slice(None), slice(1 + 2 * UNKNOWN, 3 + 2 * UNKNOWN))
+            yield "first emissions", (0, slice(None), slice(1 + 2 * UNKNOWN_LOGIT, 3 + 2 * UNKNOWN_LOGIT))
         if self._second is not None and isinstance(self._second.scores, SpanScores):
             yield "second logits", (self.rows.spans[:, 0] == 0, column)
         if self._second is not None and isinstance(self._second.scores, MatchScores):
             length = first.start.shape[1]
-            yield "second logits", self.rows.cells // length**2 == UNKNOWN  # of the first document
+            yield "second logits", self.rows.cells // length**2 == UNKNOWN_LOGIT  # of the first document
         if "tags" in self.tensors:
             names = ["O", *(f"{p}-{name}" for name in self.model.schema.entity_names for p in "BI")]
             names += ["/".join(pair) for pair in self.model.config.double_tags]
@@ -132,7 +132,7 @@ def case(
     name, options = VARIANTS[request.param]
     pipeline = make_pipeline(name, **options)
     batch = batch_of(pipeline, documents, np.random.default_rng(0))
-    assert batch.known().annotated.tolist() == [[False, True, True]] + [[True] * 3] * (batch.size - 1)
+    assert batch.require_gold().annotated.tolist() == [[False, True, True]] + [[True] * 3] * (batch.size - 1)
     return Case(pipeline, batch)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from spanwise.nn import blockwise as module
 from spanwise.nn import label_blocks
 from spanwise.nn.blockwise import blockwise
-from spanwise.nn.label_blocks import over_labels
+from spanwise.nn.label_blocks import blockwise_over_labels
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -45,7 +45,7 @@ def test_labels_come_back_in_their_order_whatever_the_size_of_the_blocks(lengths
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(label_blocks, "BLOCK_SIZE", size)
-        found = over_labels(compute, (rows, widths), widths, 4, training=False)
+        found = blockwise_over_labels(compute, (rows, widths), widths, 4, training=False)
     assert found.tolist() == [10 * row + width for row, width in enumerate(lengths)]
     assert [width for block in blocks for width in block] == sorted(lengths)
     assert all(len(block) <= max(1, size // 4) for block in blocks)
@@ -66,5 +66,5 @@ def test_labels_are_recomputed_in_training_above_a_size(
     monkeypatch.setattr(module, "checkpoint", counted)
     monkeypatch.setattr(label_blocks, "BLOCK_SIZE", 4)
     monkeypatch.setattr(label_blocks, "RECOMPUTE_ABOVE", above)
-    over_labels(torch.abs, (torch.randn(2, 4),), torch.tensor([1, 2]), 4, training=training)
+    blockwise_over_labels(torch.abs, (torch.randn(2, 4),), torch.tensor([1, 2]), 4, training=training)
     assert len(calls) == times

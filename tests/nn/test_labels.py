@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spanwise.nn import labels
-from spanwise.nn.labels import LabelTokens, encode_texts, mean_over
+from spanwise.nn.labels import LabelTokens, encode_texts, masked_mean
 from spanwise.pipeline.collate import label_texts
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 
@@ -28,7 +28,7 @@ def test_every_text_is_encoded_as_if_it_were_alone(
     pipeline: TorchPipeline, monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     """Padding and the order of the texts have no influence."""
-    monkeypatch.setattr(labels, "TOGETHER", together)
+    monkeypatch.setattr(labels, "TEXTS_PER_BATCH", together)
     texts = label_texts(pipeline.pieces, 96, TEXTS).map(torch.from_numpy)
     encoder, tokenizer = pipeline.model.encoder, pipeline.tokenizer
     tokens = encode_texts(encoder, texts)
@@ -42,7 +42,7 @@ def test_every_text_is_encoded_as_if_it_were_alone(
 
 @torch.no_grad()
 def test_texts_of_similar_length_are_encoded_together(pipeline: TorchPipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labels, "TOGETHER", 2)
+    monkeypatch.setattr(labels, "TEXTS_PER_BATCH", 2)
     encoder: Any = pipeline.model.encoder
     hidden, read = encoder.hidden, []
 
@@ -60,10 +60,10 @@ def test_texts_of_similar_length_are_encoded_together(pipeline: TorchPipeline, m
 def test_means_are_taken_over_the_tokens_that_count() -> None:
     vectors, content = torch.randn(3, 5, 2), torch.rand(3, 5) < 0.5
     content[:, 2] = True
-    for row, mean in enumerate(mean_over(vectors, content)):
+    for row, mean in enumerate(masked_mean(vectors, content)):
         own = [vectors[row, token] for token in range(5) if content[row, token]]
         torch.testing.assert_close(mean, sum(own, torch.zeros(2)) / len(own))
-    torch.testing.assert_close(LabelTokens(vectors, content).mean(), mean_over(vectors, content))
+    torch.testing.assert_close(LabelTokens(vectors, content).mean(), masked_mean(vectors, content))
 
 
 def test_one_vector_per_label_is_one_token_that_counts() -> None:

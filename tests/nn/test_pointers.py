@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from spanwise.nn import pointers
-from spanwise.nn.pointers import Matcher, MatchFeatures, gold_cells, matched_cells, pointer, pointer_targets
+from spanwise.nn.pointers import Matcher, MatchFeatures, gold_cells, matched_cells, pointer_layer, pointer_targets
 
 SIZE, LENGTH, LABELS, DIM = 2, 5, 3, 4
 Gold = list[tuple[int, int, int, int]]  # example, start, end, label
@@ -74,11 +74,11 @@ def test_cells_have_the_scores_of_their_two_words(matcher: Matcher) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("at_once", [1, 30, 2**22])
+@pytest.mark.parametrize("block_size", [1, 30, 2**22])
 def test_matched_cells_are_pairs_of_scored_words_above_one_half_in_any_number_of_blocks(
-    matcher: Matcher, at_once: int, monkeypatch: pytest.MonkeyPatch
+    matcher: Matcher, block_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pointers, "CELLS", at_once)
+    monkeypatch.setattr(pointers, "CELLS", block_size)
     scored = torch.tensor([[False, True, True, True, False], [True, True, True, True, True]])
     for seed in range(5):
         given_features = features(matcher, seed)
@@ -95,5 +95,5 @@ def test_matched_cells_are_pairs_of_scored_words_above_one_half_in_any_number_of
 
 
 def test_a_new_pointer_takes_words_for_starts_with_a_probability_of_one_percent() -> None:
-    layer = pointer(DIM, LABELS)
+    layer = pointer_layer(DIM, LABELS)
     assert layer.bias.sigmoid().tolist() == pytest.approx([0.01] * LABELS)

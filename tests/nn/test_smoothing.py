@@ -1,4 +1,4 @@
-"""Boundary smoothing against loops over gold spans and their neighbours; targets are always probabilities."""
+"""Boundary smoothing against loops over gold spans and their neighbors; targets are always probabilities."""
 
 from __future__ import annotations
 
@@ -133,13 +133,13 @@ def test_probability_is_lost_only_where_a_span_would_have_more_than_one(case: Se
     assert case.targets()[:, 1:].sum().item() == pytest.approx(wanted, abs=1e-4)
 
 
-def test_an_entity_inside_a_sentence_gives_a_fourth_of_the_share_to_each_neighbour() -> None:
+def test_an_entity_inside_a_sentence_gives_a_fourth_of_the_share_to_each_neighbor() -> None:
     case = Sentences([6], [{(2, 4, 1)}], 6, Smoothing(0.2))
     targets = case.targets()
     found = {span[1:]: target for span, target in zip(case.spans, targets.tolist(), strict=True)}
     assert found[2, 4] == pytest.approx([0.2, 0.0, 0.8, 0.0], abs=1e-6)
-    for neighbour in ((1, 4), (3, 4), (2, 3), (2, 5)):
-        assert found[neighbour] == pytest.approx([0.95, 0.0, 0.05, 0.0], abs=1e-6)
+    for neighbor in ((1, 4), (3, 4), (2, 3), (2, 5)):
+        assert found[neighbor] == pytest.approx([0.95, 0.0, 0.05, 0.0], abs=1e-6)
     assert sum(target[0] > 0.999 for target in targets.tolist()) == len(targets) - 5
 
 
@@ -167,7 +167,7 @@ def test_a_larger_distance_gives_each_distance_as_much() -> None:
     case = Sentences([9], [{(3, 6, 0)}], 9, Smoothing(0.3, distance=3))
     shares = case.shares()[:, 0]
     for distance in (1, 2, 3):
-        own = [(0, *span) for span in paper.neighbours((3, 6), distance) if (0, *span) in case.spans]
+        own = [(0, *span) for span in paper.neighbors((3, 6), distance) if (0, *span) in case.spans]
         rows = [case.spans.index(span) for span in own]
         assert shares[rows].tolist() == pytest.approx([0.1 / (4 * distance)] * len(rows))
 

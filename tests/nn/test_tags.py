@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.nn.tags import bio_tags, covered_words, from_first_scored, stacked_tags
+from spanwise.nn.tags import bio_tags, covered_words, shift_to_first_scored, stacked_tags
 
 Gold = tuple[int, int, int, int]  # example, start, end, label
 LENGTH = 6
@@ -62,7 +62,7 @@ def test_rows_that_begin_with_their_first_scored_word_keep_the_scored_words_in_o
     place = torch.arange(length)
     scored = torch.stack([(place >= first) & (place < first + count) for first, count in rows])
     vectors = torch.rand(len(rows), length, 2)
-    moved, inside = from_first_scored(vectors, scored), from_first_scored(scored, scored)
+    moved, inside = shift_to_first_scored(vectors, scored), shift_to_first_scored(scored, scored)
     for row, (first, count) in enumerate(rows):
         assert inside[row].tolist() == [True] * count + [False] * (length - count)
         assert torch.equal(moved[row, :count], vectors[row, first : first + count])

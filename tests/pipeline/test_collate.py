@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from invented_examples import PAD, PIECES, example
 from spanwise.corpora import Corpus
 from spanwise.errors import SchemaError
-from spanwise.pipeline.collate import collate, given_spans, label_texts
+from spanwise.pipeline.collate import collate, collate_given_entities, label_texts
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.schema import EntityType, Schema
 from spanwise.seam.proposals import Negatives, SpanProposer
@@ -28,7 +28,7 @@ def test_a_batch_is_padded_and_says_where_words_lie() -> None:
     assert words.first_piece.tolist() == [[1, 3, 4], [1, 0, 0]]
     assert words.last_piece.tolist() == [[2, 3, 6], [1, 0, 0]]
     assert words.shapes.tolist() == [[0, 1, 2], [0, 0, 0]]
-    assert batch.known().entities.tolist() == [[0, 0, 2, 4]]
+    assert batch.require_gold().entities.tolist() == [[0, 0, 2, 4]]
     assert batch.proposals.spans.shape == (0, 3)
     assert batch.size == 2
 
@@ -46,21 +46,21 @@ def test_words_of_context_are_present_but_not_scored(rows: list[tuple[int, int, 
 
 def test_gold_names_its_example() -> None:
     examples = [example([1]), example([1] * 4, [(0, 4, 1), (1, 2, 0)], [True, False])]
-    gold = collate(examples, PIECES, None, gold=True).known()
+    gold = collate(examples, PIECES, None, gold=True).require_gold()
     assert gold.entities.tolist() == [[1, 0, 4, 1], [1, 1, 2, 0]]
     assert gold.outermost.tolist() == [True, False]
 
 
 def test_gold_says_which_labels_each_example_was_annotated_for() -> None:
     examples = [example([1], annotated=[True, False]), example([1, 1], annotated=[True, True])]
-    assert collate(examples, PIECES, None, gold=True).known().annotated.tolist() == [[True, False], [True, True]]
+    assert collate(examples, PIECES, None, gold=True).require_gold().annotated.tolist() == [[True, False], [True, True]]
 
 
 def test_without_gold_a_batch_has_none_and_says_so() -> None:
     batch = collate([example([1], [(0, 1, 0)])], PIECES, None)
     assert batch.gold is None
     with pytest.raises(ValueError, match="made without gold"):
-        batch.known()
+        batch.require_gold()
 
 
 def test_a_partner_gets_candidates_of_its_own() -> None:
@@ -82,7 +82,7 @@ LINKED = [
 
 
 def test_given_entities_are_the_gold_of_the_examples_however_wide() -> None:
-    found = given_spans(LINKED)
+    found = collate_given_entities(LINKED)
     assert found.spans.tolist() == [[1, 0, 1], [1, 2, 8], [1, 3, 4], [1, 8, 9], [2, 0, 1], [3, 0, 1], [3, 2, 4]]
     assert found.labels.tolist() == [0, 1, 2, 0, 1, 0, 1]
     assert found.scores.tolist() == [1.0] * 7

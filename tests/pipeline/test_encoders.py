@@ -18,11 +18,11 @@ from spanwise.pipeline import encoders
 from spanwise.pipeline import folder as model_folder
 from spanwise.pipeline.collate import collate
 from spanwise.pipeline.encoders import load_pretrained, minilm_folder, window_limits
-from spanwise.pipeline.pipeline import Windows
+from spanwise.pipeline.pipeline import WindowSettings
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import EncoderConfig
 from spanwise.seam.batch import Words
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 from spanwise.text.examples import Example
 from spanwise.text.pieces import WordPieces
 
@@ -167,7 +167,7 @@ def test_a_familys_words_have_the_pieces_they_have_within_a_text(family: Path) -
     _, tokenizer = load_pretrained(str(family))
     words = TEXT[0].split()
     whole = tokenizer("in " + TEXT[0])["input_ids"]
-    pieces = WordPieces(tokenizer, per_word=16)
+    pieces = WordPieces(tokenizer, max_per_word=16)
     ids = [i for word in pieces(["in", *words]) for i in word]
     first = len(pieces(["in"])[0])  # a text's first word may be written without the space before it
     assert whole[len(pieces.prefix) :][-len(ids) - len(pieces.suffix) + first :] == [*ids[first:], *pieces.suffix]
@@ -178,7 +178,7 @@ def test_a_familys_words_have_the_pieces_they_have_within_a_text(family: Path) -
 
 def test_a_text_that_spells_out_a_familys_special_tokens_does_not_use_them(family: Path) -> None:
     _, tokenizer = load_pretrained(str(family))
-    found = {i for ids in WordPieces(tokenizer, per_word=16)(tokenizer.all_special_tokens) for i in ids}
+    found = {i for ids in WordPieces(tokenizer, max_per_word=16)(tokenizer.all_special_tokens) for i in ids}
     assert not found & (set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
 
 
@@ -225,7 +225,7 @@ def test_a_folder_is_loaded_without_its_pooler(tiny_encoder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nowhere", "~/nowhere", "a/b/c"])
 def test_a_missing_folder_is_reported_in_one_sentence(name: str) -> None:
-    with pytest.raises(EncoderError, match=f"there is no encoder folder '{name}'; give another folder or a name"):
+    with pytest.raises(EncoderError, match=f"encoder folder '{name}' does not exist; give another folder or a name"):
         load_pretrained(name)
 
 
@@ -248,7 +248,7 @@ def copy(tiny_encoder: Path, tmp_path: Path) -> Path:
 def test_a_folder_without_its_tokenizer_is_refused_and_not_read_as_unknown_words(copy: Path) -> None:
     for file in copy.glob("tokenizer*"):
         file.unlink()
-    with pytest.raises(EncoderError, match=r"has no vocabulary; put its tokenizer's files into the folder"):
+    with pytest.raises(EncoderError, match=r"has no vocabulary; add the tokenizer files to the folder"):
         load_pretrained(str(copy))
 
 
@@ -273,7 +273,7 @@ def test_the_default_encoder_is_the_published_file() -> None:
 
 def test_a_default_encoder_with_other_weights_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoders, "MINILM_SHA256", "0" * 64)
-    with pytest.raises(EncoderError, match=r"is not the published file; install the package again"):
+    with pytest.raises(EncoderError, match=r"is not the published file; reinstall the package"):
         load_pretrained("minilm")
 
 
@@ -285,10 +285,10 @@ def test_a_default_encoder_that_is_not_installed_names_its_fix(monkeypatch: pyte
 
 def test_windows_share_the_overlap_but_at_most_a_quarter(tiny_encoder: Path) -> None:
     parts = load_pretrained(str(tiny_encoder))
-    assert window_limits(*parts, EncoderConfig()) == Windows(96, 24)
-    assert window_limits(*parts, EncoderConfig(overlap=5)) == Windows(96, 5)
-    assert window_limits(*parts, EncoderConfig(max_pieces=80)) == Windows(80, 20)
-    assert window_limits(*parts, EncoderConfig(window="sentence")) == Windows(96, 24, by_sentence=True)
+    assert window_limits(*parts, EncoderConfig()) == WindowSettings(96, 24)
+    assert window_limits(*parts, EncoderConfig(overlap=5)) == WindowSettings(96, 5)
+    assert window_limits(*parts, EncoderConfig(max_pieces=80)) == WindowSettings(80, 20)
+    assert window_limits(*parts, EncoderConfig(window="sentence")) == WindowSettings(96, 24, by_sentence=True)
 
 
 def test_more_pieces_than_the_encoder_reads_are_refused(tiny_encoder: Path) -> None:
@@ -316,7 +316,7 @@ def test_frozen_embeddings_do_not_learn(make_pipeline: Callable[..., TorchPipeli
 def test_pretrained_english_encoders_know_that_words_are_related(name: str, request: pytest.FixtureRequest) -> None:
     folder = name if name == "minilm" else str(request.getfixturevalue("encoder_root") / name)
     transformer, tokenizer = load_pretrained(folder)
-    pieces = WordPieces(tokenizer, per_word=16)
+    pieces = WordPieces(tokenizer, max_per_word=16)
     assert tokenizer.convert_ids_to_tokens(pieces(["Ostrow"])[0]) == ["os", "##tro", "##w"]
 
     def vector(word: str) -> torch.Tensor:
@@ -348,11 +348,11 @@ def test_blocks_that_are_computed_again_teach_the_same(
 ) -> None:
     found = []
     for recompute in (False, True):
-        pipeline = make_pipeline("seq-ner", encoder={"recompute": recompute})
+        pipeline = make_pipeline("seq-ner", encoder={"gradient_checkpointing": recompute})
         calls: list[int] = []
         first = pipeline.model.encoder.transformer.encoder.layer[0]
         first.attention.register_forward_hook(lambda *_, calls=calls: calls.append(1))
-        built = map(pipeline.training_task.builder.gold_examples, map(aligned, flat_corpus.splits["train"][:4]))
+        built = map(pipeline.training_task.builder.gold_examples, map(align, flat_corpus.splits["train"][:4]))
         batch = pipeline.training_batch([example for examples, _ in built for example in examples])
         pipeline.model.train()
         torch.manual_seed(3)
@@ -371,5 +371,5 @@ def test_an_encoder_that_cannot_compute_again_is_refused(
     from transformers import BertModel
 
     monkeypatch.setattr(BertModel, "supports_gradient_checkpointing", False)
-    with pytest.raises(EncoderError, match=r"set encoder\.recompute to false"):
-        make_pipeline("seq-ner", encoder={"recompute": True})
+    with pytest.raises(EncoderError, match=r"set encoder\.gradient_checkpointing: false"):
+        make_pipeline("seq-ner", encoder={"gradient_checkpointing": True})

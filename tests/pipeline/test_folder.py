@@ -138,8 +138,8 @@ def test_the_config_holds_what_reading_out_needs_of_every_member(
     for member in pipeline.members:
         traits, proposer, decoder = (stored[member.name][part] for part in ("traits", "proposer", "decoder"))
         assert TypeAdapter(Traits).validate_python(traits) == member.traits
-        assert (proposer and find_proposer(proposer["kind"]).restored(proposer)) == member.proposer
-        assert find_decoder(decoder["kind"]).restored(decoder) == member.decoder
+        assert (proposer and find_proposer(proposer["kind"]).from_dict(proposer)) == member.proposer
+        assert find_decoder(decoder["kind"]).from_dict(decoder) == member.decoder
 
 
 @pytest.mark.parametrize("threshold", [None, 0.25])
@@ -167,7 +167,7 @@ def test_a_loaded_model_saves_as_the_same_files(trained: Path, tmp_path: Path) -
 
 
 def test_no_folder_is_reported(tmp_path: Path) -> None:
-    assert "there is no such model folder; train one" in refusal(tmp_path / "nope")
+    assert "this model folder does not exist; train one" in refusal(tmp_path / "nope")
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -220,7 +220,7 @@ def test_a_config_without_one_of_its_keys_is_reported(copy: Path, key: str) -> N
         ("model", {}),
         ("bundle", {"name": "seq-ner"}),  # a tagger with a tagger
         ("threshold", "high"),
-        ("reads", "span-ner"),  # which is not there to read
+        ("reader", "span-ner"),  # which does not exist to read
         ("transformer", {"model_type": "nope"}),
         ("transformer", {"model_type": "bert", "hidden_size": 33, "num_attention_heads": 2}),
         ("transformer", {"model_type": "bert", "hidden_size": "wide"}),
@@ -265,7 +265,7 @@ def test_weights_of_another_model_are_reported(
     [
         (lambda tensors: tensors.pop("emit.bias"), "do not fit the model (such as emit.bias)"),
         (lambda tensors: tensors.update(more=torch.zeros(1)), "do not fit the model (such as more)"),
-        (lambda tensors: tensors.update({"emit.bias": torch.zeros(9)}), "emit.bias is (9,), not (5,)"),
+        (lambda tensors: tensors.update({"emit.bias": torch.zeros(9)}), "emit.bias has shape (9,) instead of (5,)"),
     ],
     ids=["one less", "one more", "another shape"],
 )

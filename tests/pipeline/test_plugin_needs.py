@@ -32,7 +32,7 @@ def test_markers_are_the_same_tokens_after_loading(make_pipeline: Make, tmp_path
 
 
 def test_markers_that_could_not_learn_are_refused(make_pipeline: Make) -> None:
-    with pytest.raises(EncoderError, match=r"must learn; set encoder.freeze_embeddings: false"):
+    with pytest.raises(EncoderError, match=r"must be trained; set encoder.freeze_embeddings: false"):
         make_pipeline("probe-markers", encoder={"freeze_embeddings": True})
 
 

@@ -71,7 +71,7 @@ def test_each_of_several_label_sets_is_encoded_once_and_gets_its_own_scores(
     pipeline: TorchPipeline, flat_corpus: Corpus
 ) -> None:
     calls = watched(pipeline)
-    batches = [asked(pipeline, flat_corpus, pipeline.new_labels(labels)) for labels in SETS[:LABEL_SETS]]
+    batches = [asked(pipeline, flat_corpus, pipeline.task_for_labels(labels)) for labels in SETS[:LABEL_SETS]]
     scores = [starts(pipeline.runner, batch) for batch in (*batches, *batches)]
     assert len(calls) == len(set(calls)) == LABEL_SETS
     for batch, one, other in zip(batches, scores[:LABEL_SETS], scores[LABEL_SETS:], strict=True):
@@ -84,7 +84,7 @@ def test_the_set_that_was_used_longest_ago_is_forgotten_and_encoded_again(
     pipeline: TorchPipeline, flat_corpus: Corpus
 ) -> None:
     calls, runner = watched(pipeline), pipeline.runner
-    batches = [asked(pipeline, flat_corpus, pipeline.new_labels(labels)) for labels in SETS]
+    batches = [asked(pipeline, flat_corpus, pipeline.task_for_labels(labels)) for labels in SETS]
     for batch in batches[:LABEL_SETS]:
         runner.forward(batch)
     runner.forward(batches[0])  # used again: the second is now the oldest
@@ -121,7 +121,7 @@ def test_label_sets_with_the_same_bytes_in_another_shape_are_kept_apart(
 def test_threads_that_ask_for_different_labels_get_their_own_scores(
     pipeline: TorchPipeline, flat_corpus: Corpus
 ) -> None:
-    batches = [asked(pipeline, flat_corpus, pipeline.new_labels(labels)) for labels in SETS]
+    batches = [asked(pipeline, flat_corpus, pipeline.task_for_labels(labels)) for labels in SETS]
     wanted = [fresh(pipeline, batch) for batch in batches]
     order = [number % len(batches) for number in range(0, 120, 7)]
     with ThreadPoolExecutor(4) as threads:
@@ -158,7 +158,7 @@ def copy_in_place(name: str) -> Callable[[TorchPipeline, Corpus], None]:
 CHANGES = {
     "a step of training": train_step,
     "the encoder": copy_in_place(EMBEDDINGS),
-    **{name: copy_in_place(f"{name}.weight") for name in ("of_words", "of_labels", "fuse", "start")},
+    **{name: copy_in_place(f"{name}.weight") for name in ("project_words", "project_labels", "fuse", "start")},
 }
 
 
@@ -172,7 +172,7 @@ def test_a_fresh_runner_predicts_from_the_changed_weights(
     batch = arrays(batch_of(used, flat_corpus.splits["train"]))
     before = starts(used.runner, batch)
     CHANGES[change](used, flat_corpus)
-    used.fresh_runner()
+    used.reset_runner()
     new = make_pipeline("lear", knowledge=knowledge)
     new.model.load_state_dict(used.model.state_dict())
     found = starts(used.runner, batch)

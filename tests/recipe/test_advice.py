@@ -46,14 +46,14 @@ def test_the_recommended_model_is_valid_and_can_predict_what_the_data_marks(case
     ("case", "reason"),
     [
         ("flat", "entities are flat and at most 3 words wide in 99 % of the cases"),
-        ("wide", "entities are flat and wide (99 % need 20 words), and a tagger has no limit of width"),
-        ("nested", "entities lie inside one another, and SpanNER keeps overlapping spans; 3 words cover 99 % of them"),
-        ("shared", "12 entities share their span with one of another label"),
+        ("wide", "entities are flat and wide (99 % need 20 words), and a tagger has no width limit"),
+        ("nested", "entities are nested, and SpanNER keeps overlapping spans; 3 words cover 99 % of them"),
+        ("shared", "12 entities share their span with an entity of another label"),
         ("wide shared", "20 words cover 99 % of the entities"),
-        ("nested shared", "1,200 entities share their span with one of another label"),
-        ("relations", "the data marks 1,500 relations, which SpERT finds with the entities; entities do not overlap"),
-        ("nested relations", "entities lie inside one another"),
-        ("shared relations", "12 entities share their span with one of another label"),
+        ("nested shared", "1,200 entities share their span with an entity of another label"),
+        ("relations", "the data has 1,500 relations, which SpERT predicts together with the entities; entities do not overlap"),
+        ("nested relations", "entities are nested"),
+        ("shared relations", "12 entities share their span with an entity of another label"),
     ],
 )
 def test_the_reason_names_what_the_choice_rests_on(case: str, reason: str) -> None:
@@ -82,7 +82,7 @@ def test_the_recipe_is_commented_and_loads(case: str, tmp_path: Path) -> None:
     recipe, choice = Recipe.load(path), choose(CASES[case])
     assert (recipe.model, recipe.bundle) == (parsed(choice).model, parsed(choice).bundle)
     assert (recipe.data.train, recipe.data.format) == ((tmp_path / "train.jsonl",), "jsonl")
-    assert ("# a span may have several labels" in path.read_text()) == (CASES[case].shared_entities > 0)
+    assert ("# allow several labels per span" in path.read_text()) == (CASES[case].shared_entities > 0)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_a_file_of_descriptions_is_relative_to_the_recipe_that_names_it(
 @pytest.mark.parametrize(
     "given", ["texts.yaml", TEXTS, {"entities": {"Person": "a: b\n – é"}}], ids=["file", "all", "odd"]
 )
-def test_a_dumped_recipe_holds_descriptions_and_what_is_learnt(small: Path, tmp_path: Path, given: Any) -> None:
+def test_a_dumped_recipe_holds_descriptions_and_what_is_learned(small: Path, tmp_path: Path, given: Any) -> None:
     content = {"corpus": "demo", "descriptions": given, "sample": 9, "shots": 2, "leave_out": ["Place"]}
     small.write_text(yaml.safe_dump({**SMALL, "data": content}))
     recipe = Recipe.load(small)
@@ -54,8 +54,8 @@ def test_a_dumped_recipe_holds_descriptions_and_what_is_learnt(small: Path, tmp_
 
 
 WRONG_DESCRIPTIONS = [
-    ({"entites": {"Person": "people"}}, "entites: there is no such key"),
-    ({"Person": "people"}, "Person: there is no such key"),
+    ({"entites": {"Person": "people"}}, "entites: unknown key"),
+    ({"Person": "people"}, "Person: unknown key"),
     ({"entities": ["Person"]}, "entities: Input should be a valid dictionary, not ['Person']"),
     ({"entities": {"Person": 3}}, "entities.Person: Input should be a valid string, not 3"),
     ({"relations": {"in": ["a", "b"]}}, "relations.in: Input should be a valid string, not ['a', 'b']"),
@@ -90,5 +90,5 @@ def test_a_file_of_wrong_descriptions_is_refused_in_one_sentence(tmp_path: Path,
 def test_a_file_of_descriptions_that_is_no_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "texts.yaml"
     path.write_text("entities:\n  Person: [people\n")
-    with pytest.raises(RecipeError, match=r"texts\.yaml:3: this is not YAML \(.+\); correct it\."):
+    with pytest.raises(RecipeError, match=r"texts\.yaml:3: invalid YAML \(.+\); correct it\."):
         Descriptions.load(path)

@@ -32,7 +32,7 @@ def test_a_recipe_is_found_by_its_path_or_by_the_name_of_a_shipped_one(small: Pa
 @pytest.mark.parametrize("name", ["nope", "nope.yaml", "elsewhere/seq-ner", "suites/bl-ner", "advice/rules", "rules"])
 def test_an_unknown_recipe_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(
-        RecipeError, match=r"there is no recipe file .*choose from .*seq-ner, span, span-ner, spert, stsn"
+        RecipeError, match=r"recipe file .* does not exist; .*choose from .*seq-ner, span, span-ner, spert, stsn"
     ):
         find_recipe(name)
 
@@ -125,15 +125,15 @@ def test_absolute_files_stay(small: Path) -> None:
 @pytest.mark.parametrize(
     ("assignment", "sentence"),
     [
-        ("train.epoch=3", "train.epoch: there is no such key."),
-        ("training.epochs=3", "training: there is no such key."),
+        ("train.epoch=3", "train.epoch: unknown key."),
+        ("training.epochs=3", "training: unknown key."),
         ("train.epochs=many", "train.epochs: Input should be a valid integer"),
         ("train.epochs=0", "train.epochs: Input should be greater than or equal to 1, not 0."),
         ("train.seed=-1", "train.seed: "),
         ("train.precision=fp16", "train.precision: Input should be 'fp32' or 'bf16', not 'fp16'."),
         ("train=3", "train: "),
         ("model.name=nope", "unknown model 'nope'; choose from biaffine, dspert, lear, "),
-        ("model.taging=crf", "seq-ner: taging: there is no such key."),
+        ("model.taging=crf", "seq-ner: taging: unknown key."),
         ("model.tagging=hmm", "seq-ner: tagging: Input should be 'softmax' or 'crf', not 'hmm'."),
         ("bundle={name: span-ner, alpha: 2}", "bundle.alpha: Input should be less than or equal to 1, not 2."),
         ("bundle={name: span-ner, negatives: -1}", "span-ner: negatives: "),
@@ -145,13 +145,13 @@ def test_absolute_files_stay(small: Path) -> None:
         ("data.shots=2.5", "data.shots: Input should be a valid integer"),
         ("data.leave_out=Place", "data.leave_out: Input should be a valid tuple, not 'Place'."),
         ("data.leave_out=[3]", "data.leave_out.0: Input should be a valid string, not 3."),
-        ("data.shot=2", "data.shot: there is no such key."),
+        ("data.shot=2", "data.shot: unknown key."),
         ("encoder.pooling=sum", "encoder.pooling: "),
         ("model=null", "model: "),
         ("model={}", "model.name: this key is required."),
         ("model={tagging: crf}", "model.name: this key is required."),
         ("model={name: 3}", "model.name: Input should be a valid string, not 3."),
-        ("model.config={tagging: crf}", "seq-ner: config: there is no such key."),
+        ("model.config={tagging: crf}", "seq-ner: config: unknown key."),
         ("bundle={name: seq-ner}", "'seq-ner' cannot be bundled with 'seq-ner'; bundle a span model with a tagger."),
         ("evaluation.threshold=2", "evaluation.threshold: Input should be less than or equal to 1, not 2."),
     ],
@@ -178,9 +178,9 @@ def test_further_problems_are_counted() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"model: {name: [}\n", r"recipe\.yaml:1: this is not YAML \(.+\); correct it\."),
-        (b"model: x\n\tdata: y\n", r"recipe\.yaml:2: this is not YAML \(.+\); correct it\."),
-        (b"model: \x00\n", r"recipe\.yaml: this is not YAML \(.+\); correct it\."),
+        (b"model: {name: [}\n", r"recipe\.yaml:1: invalid YAML \(.+\); correct it\."),
+        (b"model: x\n\tdata: y\n", r"recipe\.yaml:2: invalid YAML \(.+\); correct it\."),
+        (b"model: \x00\n", r"recipe\.yaml: invalid YAML \(.+\); correct it\."),
         (b"just words\n", r"recipe\.yaml: a recipe is a mapping with the sections encoder, model"),
         (b"", r"recipe\.yaml: a recipe is a mapping with the sections encoder, model"),
         ("model: é".encode("latin-1"), r"recipe\.yaml: byte 0xe9 is not UTF-8; save the recipe as UTF-8\."),
@@ -198,6 +198,6 @@ def test_a_file_that_is_no_recipe_is_refused_in_one_sentence(tmp_path: Path, con
 def test_a_recipe_never_runs_code(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(f"model: !!python/object/apply:os.mkdir [{tmp_path / 'made'}]\n")
-    with pytest.raises(RecipeError, match="this is not YAML"):
+    with pytest.raises(RecipeError, match="invalid YAML"):
         Recipe.load(path)
     assert not (tmp_path / "made").exists()

@@ -90,7 +90,7 @@ def test_the_markup_holds_every_relation_as_an_arc_and_in_words(texts: list[Docu
         found = [(int(arc["data-head"]), int(arc["data-tail"])) for arc in page.arcs[number]]
         assert found == [(relation.head, relation.tail) for relation in document.relations]
         assert [label["says"] for label in page.labels[number]] == [relation.label for relation in document.relations]
-        names = [document.slice(entity) for entity in document.entities]
+        names = [document.text_of(entity) for entity in document.entities]
         assert page.written[number] == [f"{names[r.head]} —{r.label}→ {names[r.tail]}" for r in document.relations]
 
 

@@ -1,4 +1,4 @@
-"""The page: nothing lost, nothing executed, nothing fetched, and readable colours."""
+"""The page: nothing lost, nothing executed, nothing fetched, and readable colors."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_page_holds_every_text_and_every_entity(texts: list[Document]) -> No
     for number, document in enumerate(texts):
         for index, entity in enumerate(document.entities):
             pieces = [b for b in page.boxes if b["document"] == str(number) and b["data-entity"] == str(index)]
-            assert "".join(piece["covers"] for piece in pieces) == document.slice(entity)
+            assert "".join(piece["covers"] for piece in pieces) == document.text_of(entity)
             assert {piece["data-label"] for piece in pieces} == {entity.label}
             assert "came-from" not in pieces[0]["class"]
             assert "goes-on" not in pieces[-1]["class"]
@@ -93,7 +93,7 @@ def test_the_page_holds_every_text_and_every_entity(texts: list[Document]) -> No
 
 
 def test_nested_spans_are_never_cut() -> None:
-    entities = (Entity(0, 20, "Facility"), Entity(0, 10, "Organisation"), Entity(3, 7, "Place"), Entity(3, 7, "City"))
+    entities = (Entity(0, 20, "Facility"), Entity(0, 10, "Organization"), Entity(3, 7, "Place"), Entity(3, 7, "City"))
     page = Page(to_html([Document("x" * 30, entities=entities)]))
     assert len(page.boxes) == 4
     assert "goes-on" not in to_html([Document("x" * 30, entities=entities)]).partition("<main>")[2]
@@ -172,13 +172,13 @@ def _contrast(one: tuple[float, float, float], other: tuple[float, float, float]
     return (light + 0.05) / (dark + 0.05)
 
 
-def _rgb(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+def _rgb(color: str) -> tuple[float, float, float]:
+    red, green, blue = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
     return red, green, blue
 
 
 @pytest.mark.parametrize("mode", [LIGHT, DARK], ids=["light", "dark"])
-def test_colours_have_accessible_contrast(mode: Mode) -> None:
+def test_colors_have_accessible_contrast(mode: Mode) -> None:
     assert _contrast(_rgb(mode.ink), _rgb(mode.card)) >= 7
     assert _contrast(_rgb(mode.quiet), _rgb(mode.page)) >= 4.5
     for tone in TONES:

@@ -16,12 +16,12 @@ from spanwise.render.lanes import wrapped
 from spanwise.schema import EntityType, RelationType, Schema
 
 TEXT = "The University of Brenford opened a clinic in Halden."
-MARKED = Document(TEXT, entities=(Entity(4, 26, "Organisation"), Entity(18, 26, "Place"), Entity(46, 52, "Place")))
+MARKED = Document(TEXT, entities=(Entity(4, 26, "Organization"), Entity(18, 26, "Place"), Entity(46, 52, "Place")))
 
 
-def printed(document: Document, width: int = 80, *, colour: bool = False, schema: Schema | None = None) -> str:
+def printed(document: Document, width: int = 80, *, color: bool = False, schema: Schema | None = None) -> str:
     sink = StringIO()
-    console = Console(file=sink, width=width, force_terminal=colour, color_system="standard" if colour else None)
+    console = Console(file=sink, width=width, force_terminal=color, color_system="standard" if color else None)
     console.print(to_terminal(document, schema))
     return sink.getvalue()
 
@@ -30,7 +30,7 @@ def test_brackets_stand_under_their_spans_inner_ones_first() -> None:
     assert printed(MARKED).splitlines() == [
         "The University of Brenford opened a clinic in Halden.",
         "                  ╰Place─╯                    ╰────╯Place",
-        "    ╰─ Organisation ─────╯",
+        "    ╰─ Organization ─────╯",
     ]
 
 
@@ -74,10 +74,10 @@ def test_escape_codes_in_text_and_label_do_not_reach_the_terminal() -> None:
     assert "bad" in output
 
 
-def test_colours_follow_the_schema() -> None:
-    schema = Schema((EntityType("Other"), EntityType("Place"), EntityType("Organisation")))
-    assert "\x1b[1;33m" in printed(MARKED, colour=True, schema=schema)
-    assert "\x1b[33m" in printed(MARKED, colour=True, schema=schema)
+def test_colors_follow_the_schema() -> None:
+    schema = Schema((EntityType("Other"), EntityType("Place"), EntityType("Organization")))
+    assert "\x1b[1;33m" in printed(MARKED, color=True, schema=schema)
+    assert "\x1b[33m" in printed(MARKED, color=True, schema=schema)
 
 
 def test_text_without_entities_is_just_printed() -> None:
@@ -100,7 +100,7 @@ def test_wrapping_keeps_every_character_and_the_width(text: str, width: int) -> 
 @given(
     st.text("ab 界\n", min_size=1, max_size=60),
     st.lists(
-        st.tuples(st.integers(0, 59), st.integers(1, 30), st.sampled_from(["Per", "Organisation", "X"])), max_size=8
+        st.tuples(st.integers(0, 59), st.integers(1, 30), st.sampled_from(["Per", "Organization", "X"])), max_size=8
     ),
     st.sampled_from([18, 40, 80, 120]),
 )

@@ -74,6 +74,6 @@ def test_a_partner_sees_its_own_candidates_and_all_else_as_it_is() -> None:
 
 
 def test_gold_of_a_batch_that_has_none_is_refused() -> None:
-    assert full_batch().known() is not None
+    assert full_batch().require_gold() is not None
     with pytest.raises(ValueError, match="this batch was made without gold"):
-        collate([example([1], [(0, 1, 0)])], PIECES, None).known()
+        collate([example([1], [(0, 1, 0)])], PIECES, None).require_gold()

@@ -40,7 +40,7 @@ OPTIONS: dict[str, list[Any]] = {
     "multi_label": [False, True],
     "matching": ["heuristic", "nearest"],
     "tagging": ["softmax", "crf"],
-    "keep": [None, 0.25],
+    "screening_threshold": [None, 0.25],
     "relation_activation": ["softmax", "sigmoid"],
     "negatives": [7],
 }
@@ -56,9 +56,9 @@ def configs(model: str) -> Iterator[Any]:
 
 
 def through_json(component: Component) -> Any:
-    stored = json.loads(json.dumps(component.stored()))
+    stored = json.loads(json.dumps(component.to_dict()))
     find = find_proposer if isinstance(component, Proposer) else find_decoder
-    return find(stored["kind"]).restored(stored)
+    return find(stored["kind"]).from_dict(stored)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -101,16 +101,16 @@ def test_any_component_comes_back_equal(component: Component) -> None:
 
 def test_a_decoder_that_has_been_used_is_stored_as_before() -> None:
     decoder = PairDecoder.of(SCHEMAS["with relations"], nested=False, multi_label=False)
-    before = decoder.stored()
+    before = decoder.to_dict()
     spans = PredictedSpans(np.array([[0, 0, 1], [0, 2, 3]]), np.array([0, 1]), np.ones(2, np.float32))
     assert len(list(decoder.pairs(spans))) == 1
-    assert decoder.stored() == before
+    assert decoder.to_dict() == before
     assert through_json(decoder) == decoder
 
 
 def test_stored_components_have_a_kind_and_their_options_by_name() -> None:
     proposer = SpanProposer(4, Negatives(7, per_gold=True))
-    assert proposer.stored() == {
+    assert proposer.to_dict() == {
         "kind": "spans",
         "max_width": 4,
         "negatives": {"number": 7, "per_gold": True},
@@ -122,9 +122,9 @@ def test_stored_components_have_a_kind_and_their_options_by_name() -> None:
 
 @pytest.mark.parametrize("wrong", [{"nested": "perhaps"}, {"matching": "longest"}])
 def test_stored_options_that_cannot_work_are_refused(wrong: dict[str, str]) -> None:
-    stored = PointerDecoder(nested=False, matching="nearest").stored() | wrong
+    stored = PointerDecoder(nested=False, matching="nearest").to_dict() | wrong
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        PointerDecoder.restored(stored)
+        PointerDecoder.from_dict(stored)
 
 
 def test_components_with_other_options_are_not_equal() -> None:

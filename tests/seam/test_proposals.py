@@ -17,7 +17,7 @@ from spanwise.seam.proposals import (
     Negatives,
     SpanProposer,
     all_spans,
-    no_proposals,
+    empty_proposals,
     sample_negatives,
     sample_pairs,
 )
@@ -165,7 +165,7 @@ def test_every_other_pair_is_sampled_about_equally_often() -> None:
     assert max(abs(count - expected) for count in counts.values()) < 5 * expected**0.5
 
 
-def labelled(proposals: Proposals[Array]) -> list[tuple[tuple[int, ...], list[int]]]:
+def labeled(proposals: Proposals[Array]) -> list[tuple[tuple[int, ...], list[int]]]:
     """Candidates with the labels they have."""
     rows = zip(proposals.spans.tolist(), proposals.labels, strict=True)
     return [(tuple(span), np.flatnonzero(held).tolist()) for span, held in rows]
@@ -184,7 +184,7 @@ def test_at_inference_all_spans_are_candidates_without_labels_or_pairs() -> None
 def test_in_training_candidates_are_gold_and_sampled_spans(merge: bool) -> None:
     examples = [example([1] * 10, [(0, 1, 0), (0, 1, 2), (3, 9, 1)]), example([1, 1])]
     proposer = SpanProposer(3, Negatives(5), merge_labels=merge)
-    rows = labelled(proposer.propose(examples, LABELS, np.random.default_rng(0)))
+    rows = labeled(proposer.propose(examples, LABELS, np.random.default_rng(0)))
     wanted = [((0, 0, 1), [0, 2])] if merge else [((0, 0, 1), [0]), ((0, 0, 1), [2])]  # and one that is too wide
     assert [row for row in rows if row[1]] == wanted
     assert sum(span[0] == 0 and not held for span, held in rows) == 5
@@ -229,7 +229,7 @@ def test_candidates_hold_each_gold_label_once_and_no_word_of_context(
                 gold.setdefault((row, start, end), set()).add(label)
     for merge in (False, True):
         proposer = SpanProposer(MAX_WIDTH, Negatives(number), merge_labels=merge)
-        found = labelled(proposer.propose(rows, LABELS, np.random.default_rng(seed)))
+        found = labeled(proposer.propose(rows, LABELS, np.random.default_rng(seed)))
         held = [(span, label) for span, labels in found for label in labels]
         assert sorted(held) == sorted((span, label) for span, labels in gold.items() for label in labels)
         positive = [span for span, labels in found if labels]
@@ -309,5 +309,5 @@ def test_negatives_per_gold_are_counted_in_each_example() -> None:
 
 def test_a_model_of_entities_gets_no_pairs() -> None:
     found = SpanProposer(3, Negatives(2)).propose(LINKED, LABELS, np.random.default_rng(0))
-    assert found.pairs.shape == no_proposals().pairs.shape == (0, 2)
-    assert no_proposals().spans.shape == (0, 3)
+    assert found.pairs.shape == empty_proposals().pairs.shape == (0, 2)
+    assert empty_proposals().spans.shape == (0, 3)

@@ -48,7 +48,7 @@ SHARED = DataProfile(entities=9, relations=1, widths={1: 8, 12: 1}, shared_entit
 def test_labels_that_share_a_span_are_noticed_unless_the_model_predicts_several(name: str) -> None:
     config = find_model(name).Config
     one, several = (" ".join(config(max_width=9, multi_label=flag).notices(SHARED)) for flag in (False, True))
-    assert "4 training entities share their span with one of another label" in one
+    assert "4 training entities share their span with an entity of another label" in one
     assert "set model.multi_label: true" in one
     assert "share their span" not in several
     assert all(

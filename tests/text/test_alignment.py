@@ -1,4 +1,4 @@
-"""Alignment: entities on word borders become word spans, all others are told."""
+"""Alignment: entities on word boundaries become word spans, all others are reported."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.document import Document, Entity, Offsets, Relation
-from spanwise.text.alignment import aligned, segmented, word_spans
+from spanwise.text.alignment import align, ensure_words, word_spans
 from spanwise.text.words import segment
 
 
 @st.composite
 def documents(draw: st.DrawFn) -> Document:
-    """A text with entities on any characters, so that some lie on word borders and some do not."""
+    """A text with entities on any characters, so that some lie on word boundaries and some do not."""
     text = draw(st.text(alphabet="ab-'. 中👍", min_size=1, max_size=30))
     bounds = st.tuples(st.integers(0, len(text) - 1), st.integers(1, len(text))).filter(lambda b: b[0] < b[1])
     entities = [Entity(start, end, "X") for start, end in draw(st.lists(bounds, max_size=8))]
@@ -23,10 +23,10 @@ def documents(draw: st.DrawFn) -> Document:
 
 @given(documents())
 def test_a_span_covers_exactly_its_entity_and_only_what_cuts_a_word_is_misaligned(document: Document) -> None:
-    words = segmented(document).words
+    words = ensure_words(document).words
     starts, ends = {word.start for word in words}, {word.end for word in words}
-    alignment = aligned(document)
-    assert alignment.document == segmented(document)
+    alignment = align(document)
+    assert alignment.document == ensure_words(document)
     assert len(alignment.spans) == len(document.entities)
     for entity, span in zip(document.entities, alignment.spans, strict=True):
         if span is None:
@@ -51,14 +51,14 @@ def test_some_entities_of_an_aligned_document_are_those_of_the_document_aligned(
     )
     document = document.with_annotations(document.entities, [Relation(head, tail, "r") for head, tail in links])
     kept = [index for index in numbers if data.draw(st.booleans())]
-    assert aligned(document).keeping(kept) == aligned(document.keeping(kept))
-    assert aligned(document).of_labels(["X"]) == aligned(document)
-    assert aligned(document).of_labels([]) == aligned(document.keeping([]))
+    assert align(document).select_entities(kept) == align(document.select_entities(kept))
+    assert align(document).filter_labels(["X"]) == align(document)
+    assert align(document).filter_labels([]) == align(document.select_entities([]))
 
 
 @given(documents(), st.data())
 def test_every_stretch_of_words_is_found_again(document: Document, data: st.DataObject) -> None:
-    words = segmented(document).words
+    words = ensure_words(document).words
     if not words:
         return
     first = data.draw(st.integers(0, len(words) - 1))
@@ -70,14 +70,14 @@ def test_every_stretch_of_words_is_found_again(document: Document, data: st.Data
 def test_a_border_inside_a_word_or_a_gap_is_misaligned() -> None:
     inside, gap, good = Entity(0, 3, "A"), Entity(5, 9, "B"), Entity(6, 9, "C")
     document = Document("Hello  you", entities=(inside, gap, good), words=(Offsets(0, 5), Offsets(6, 9)))
-    assert aligned(document).spans == (None, None, (1, 2))
-    assert aligned(document).misaligned == (inside, gap)
+    assert align(document).spans == (None, None, (1, 2))
+    assert align(document).misaligned == (inside, gap)
 
 
 def test_given_words_are_kept_and_missing_words_are_made() -> None:
     given_words = Document.from_words(["Selegiline-induced", "fall"])
-    assert segmented(given_words) is given_words
-    raw = segmented(Document("Selegiline-induced fall", id="7"))
+    assert ensure_words(given_words) is given_words
+    raw = ensure_words(Document("Selegiline-induced fall", id="7"))
     assert raw.word_texts == ["Selegiline", "-", "induced", "fall"]
     assert raw.id == "7"
 

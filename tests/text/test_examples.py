@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spanwise.document import Document, Entity, Relation
 from spanwise.errors import AnnotationError
 from spanwise.schema import EntityType, RelationType, Schema
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 from spanwise.text.examples import Example, ExampleBuilder, LostGold
 from spanwise.text.pieces import WordPieces
 from spanwise.text.shapes import SHAPES
@@ -25,7 +25,7 @@ SCHEMA = Schema(
 def pieces(tiny_encoder: Path) -> WordPieces:
     from transformers import AutoTokenizer
 
-    return WordPieces(AutoTokenizer.from_pretrained(tiny_encoder), per_word=16)
+    return WordPieces(AutoTokenizer.from_pretrained(tiny_encoder), max_per_word=16)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def builder(pieces: WordPieces) -> ExampleBuilder:
 
 
 def built(builder: ExampleBuilder, document: Document) -> tuple[list[Example], LostGold]:
-    return builder.gold_examples(aligned(document))
+    return builder.gold_examples(align(document))
 
 
 def test_a_short_document_is_one_example_with_its_pieces_and_gold(builder: ExampleBuilder) -> None:
@@ -263,7 +263,7 @@ def test_labels_that_a_document_was_not_annotated_for_are_unknown(builder: Examp
     words = ["Mara", "left"]
     known = [{}, {"annotated": ["Place"]}, {"annotated": []}, {"annotated": ["Planet", "Person"]}]
     documents = [Document.from_words(words, metadata=metadata) for metadata in known]
-    rows = [builder.gold_examples(aligned(document))[0][0].annotated for document in documents]
+    rows = [builder.gold_examples(align(document))[0][0].annotated for document in documents]
     assert [row.tolist() for row in rows] == [[True, True], [False, True], [False, False], [True, False]]
     assert all(builder.examples(document)[0].annotated.all() for document in documents)
 
@@ -271,7 +271,7 @@ def test_labels_that_a_document_was_not_annotated_for_are_unknown(builder: Examp
 def test_windows_that_are_not_trimmed_are_those_of_prediction(builder: ExampleBuilder) -> None:
     document = Document.from_words(["word"] * 40, [(start, start + 3, "Person") for start in range(0, 39, 3)])
     windows = [example.window for example in builder.examples(document)]
-    trimmed, whole = (builder.gold_examples(aligned(document), trim=trim)[0] for trim in (True, False))
+    trimmed, whole = (builder.gold_examples(align(document), trim=trim)[0] for trim in (True, False))
     assert [example.window for example in whole] == windows != [example.window for example in trimmed]
 
 
@@ -288,12 +288,15 @@ def test_what_is_lost_of_several_documents_is_joined_in_order(builder: ExampleBu
 
 @pytest.mark.parametrize(
     ("annotated", "problem"),
-    [(["Place"], "leaves out 'Person', which is marked in it"), ("Person", "is a list of labels, not 'Person'")],
+    [
+        (["Place"], "does not list 'Person', which occurs in the document"),
+        ("Person", "must be a list of labels, not 'Person'"),
+    ],
 )
 def test_gold_that_a_document_was_not_annotated_for_is_refused(
     builder: ExampleBuilder, annotated: object, problem: str
 ) -> None:
     document = Document("Mara left", entities=(Entity(0, 4, "Person"),), metadata={"annotated": annotated})
     with pytest.raises(AnnotationError, match=problem):
-        builder.gold_examples(aligned(document))
+        builder.gold_examples(align(document))
     assert len(builder.examples(document)) == 1

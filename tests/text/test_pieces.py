@@ -21,50 +21,50 @@ def tokenizer(tiny_encoder: Path) -> Any:
 
 
 def test_a_word_falls_into_the_tokenizers_pieces(tokenizer: Any) -> None:
-    pieces = WordPieces(tokenizer, per_word=16)
+    pieces = WordPieces(tokenizer, max_per_word=16)
     found = [tokenizer.convert_ids_to_tokens(ids) for ids in pieces(["Ostrow", "the", "U.S."])]
     assert found == [["ost", "##r", "##ow"], ["the"], ["u", ".", "s", "."]]
 
 
 def test_special_pieces_are_what_the_tokenizer_puts_around_a_text(tokenizer: Any) -> None:
-    pieces = WordPieces(tokenizer, per_word=16)
+    pieces = WordPieces(tokenizer, max_per_word=16)
     assert (pieces.prefix, pieces.suffix) == ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,))
     assert pieces.pad == tokenizer.pad_token_id
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(st.text(min_size=1, max_size=8), max_size=10))
-def test_neighbours_and_repetition_do_not_change_a_words_pieces(tokenizer: Any, words: list[str]) -> None:
-    alone = [WordPieces(tokenizer, per_word=4)([word])[0] for word in words]
-    shared = WordPieces(tokenizer, per_word=4)
+def test_neighbors_and_repetition_do_not_change_a_words_pieces(tokenizer: Any, words: list[str]) -> None:
+    alone = [WordPieces(tokenizer, max_per_word=4)([word])[0] for word in words]
+    shared = WordPieces(tokenizer, max_per_word=4)
     assert shared(words) == shared(words) == alone
     assert all(1 <= len(ids) <= 4 for ids in alone)
 
 
 @pytest.mark.parametrize("word", ["\u200b", "\u0301", "\ufeff", "\x00"])
 def test_a_word_the_tokenizer_makes_nothing_of_is_one_unknown_piece(tokenizer: Any, word: str) -> None:
-    assert WordPieces(tokenizer, per_word=4)([word]) == [(tokenizer.unk_token_id,)]
+    assert WordPieces(tokenizer, max_per_word=4)([word]) == [(tokenizer.unk_token_id,)]
 
 
 def test_a_long_word_keeps_its_beginning_and_is_counted(tokenizer: Any) -> None:
-    pieces = WordPieces(tokenizer, per_word=5)
+    pieces = WordPieces(tokenizer, max_per_word=5)
     long, longer, fine = pieces(["abcdefgh", "z" * 10_000, "abc"])
     assert tokenizer.convert_ids_to_tokens(long) == ["a", "##b", "##c", "##d", "##e"]
     assert (len(longer), len(fine)) == (1, 3)  # beyond 100 letters WordPiece itself gives up
-    assert pieces.clipped == 2
+    assert pieces.truncated_words == 2
     pieces(["abcdefgh"])
-    assert pieces.clipped == 2
+    assert pieces.truncated_words == 2
 
 
 def test_a_full_memory_is_cleared_and_nothing_else_changes(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MEMORY", 3)
-    pieces, fresh = WordPieces(tokenizer, per_word=16), WordPieces(tokenizer, per_word=16)
+    monkeypatch.setattr(module, "CACHE_SIZE", 3)
+    pieces, fresh = WordPieces(tokenizer, max_per_word=16), WordPieces(tokenizer, max_per_word=16)
     for words in (["a", "b", "c"], ["a", "d"], ["e", "f", "g", "h", "a"], ["a"]):
         assert pieces(words) == [fresh([word])[0] for word in words]
     assert len(pieces._known) <= 5
 
 
 def test_words_that_look_like_special_tokens_are_not_taken_for_them(tokenizer: Any) -> None:
-    pieces = WordPieces(tokenizer, per_word=16)
+    pieces = WordPieces(tokenizer, max_per_word=16)
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     assert not special & {i for ids in pieces(["[SEP]", "[CLS]", "[PAD]", "[MASK]"]) for i in ids}

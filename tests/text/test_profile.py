@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.document import Document, Entity, Relation
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 from spanwise.text.profile import DataProfile, profile
 
 WORDS = ["ab", "cd", "ef", "gh", "ij"]
@@ -60,7 +60,7 @@ def test_the_profile_agrees_with_brute_force(texts: list[Document]) -> None:
     marked = [marked_in(document) for document in texts]
     pairs = [pair for entities in marked for pair in combinations(sorted(entities), 2)]
     tags = [tags_of(word, entities) for entities in marked for word in range(len(WORDS))]
-    found = profile(map(aligned, texts))
+    found = profile(map(align, texts))
     assert found.documents == len(texts)
     assert found.words == len(texts) * len(WORDS)
     assert found.entities == sum(len(document.entities) for document in texts)
@@ -77,7 +77,7 @@ def test_the_profile_agrees_with_brute_force(texts: list[Document]) -> None:
 
 @given(st.lists(documents(), max_size=3), st.integers(0, 5))
 def test_widths_beyond_a_maximum_are_counted(texts: list[Document], width: int) -> None:
-    found = profile(map(aligned, texts))
+    found = profile(map(align, texts))
     assert found.wider_than(width) == sum(e - s > width for document in texts for s, e, _ in marked_in(document))
     wide = 0
     for document in texts:
@@ -102,10 +102,10 @@ def test_without_documents_all_is_zero() -> None:
 
 
 def test_two_labels_on_one_span_overlap_but_are_not_nested() -> None:
-    shared = profile([aligned(Document.from_words(WORDS, [(0, 2, "X"), (0, 2, "Y"), (3, 4, "X")]))])
+    shared = profile([align(Document.from_words(WORDS, [(0, 2, "X"), (0, 2, "Y"), (3, 4, "X")]))])
     assert (shared.nested, shared.shared_entities) == (False, 2)
     assert shared.tag_pairs == {("B-X", "B-Y"), ("I-X", "I-Y")}
-    nested = profile([aligned(Document.from_words(WORDS, [(0, 2, "X"), (1, 2, "X")]))])
+    nested = profile([align(Document.from_words(WORDS, [(0, 2, "X"), (1, 2, "X")]))])
     assert (nested.nested, nested.shared_entities) == (True, 0)
 
 
@@ -113,7 +113,7 @@ def test_a_relation_has_the_width_of_its_wider_argument_that_is_aligned() -> Non
     entities = [Entity(0, 5, "X"), Entity(0, 2, "X"), Entity(0, 1, "X")]  # two words, one, half of one
     links = [Relation(0, 1, "r"), Relation(1, 1, "r"), Relation(2, 0, "r"), Relation(2, 2, "r")]
     document = Document.from_words(WORDS).with_annotations(entities, links)
-    assert profile([aligned(document)]).relation_widths == {1: 1, 2: 2}
+    assert profile([align(document)]).relation_widths == {1: 1, 2: 2}
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_a_relation_has_the_width_of_its_wider_argument_that_is_aligned() -> Non
     [(["Ann left", "Bo came", "他走了"], "latin"), (["他走了"], "cjk"), (["12 %"], "none"), ([], "none")],
 )
 def test_the_script_is_that_of_most_documents(texts: list[str], script: str) -> None:
-    assert profile(aligned(Document(text)) for text in texts).script == script
+    assert profile(align(Document(text)) for text in texts).script == script

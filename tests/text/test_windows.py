@@ -114,7 +114,7 @@ def test_every_span_that_a_window_holds_is_owned_by_exactly_one_that_holds_it(te
 def test_what_a_windows_edge_leaves_of_an_entity_is_not_reported(text: Text) -> None:
     windows = text.cut()
     if text.limit < text.overlap + 2 * max(text.pieces):
-        return  # so wide are these words that neighbours may share less than the overlap
+        return  # so wide are these words that neighbors may share less than the overlap
     for start, end in text.spans():
         if text.size(start, end) <= text.overlap:
             assert not any(w.owns(w.start, end) for w in windows if start < w.start < end)
@@ -122,7 +122,7 @@ def test_what_a_windows_edge_leaves_of_an_entity_is_not_reported(text: Text) -> 
 
 
 @given(texts())
-def test_neighbours_share_the_overlap_where_two_words_more_fit(text: Text) -> None:
+def test_neighbors_share_the_overlap_where_two_words_more_fit(text: Text) -> None:
     if text.limit < text.overlap + 2 * max(text.pieces):
         return
     for left, right in pairwise(text.cut()):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.text.words import MAX_WORD, script_of, segment
+from spanwise.text.words import MAX_WORD, detect_script, segment
 
 # Characters that meet in the rules: letters, digits, joiners, clitics, marks, emoji, several scripts, odd white space.
 ODD = (
@@ -175,4 +175,4 @@ def test_a_megabyte_takes_about_a_second(unit: str) -> None:
     ],
 )
 def test_script_is_that_of_most_letters(text: str, script: str) -> None:
-    assert script_of(text) == script
+    assert detect_script(text) == script

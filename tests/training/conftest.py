@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from spanwise.recipe import Recipe
-from spanwise.training.reporting import EpochReport, Silent, StepReport
+from spanwise.training.reporting import EpochReport, NullListener, StepReport
 from spanwise.training.run import RunSummary, train
 
 
-class Memory(Silent):
+class Memory(NullListener):
     """Remembers what it heard; `at_step` and `at_epoch` may look at the run, or end it."""
 
     def __init__(
@@ -26,7 +26,7 @@ class Memory(Silent):
         self.steps: list[StepReport] = []
         self.at_step, self.at_epoch = at_step, at_epoch
 
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         self.notices.append(sentence)
 
     def step(self, report: StepReport) -> None:

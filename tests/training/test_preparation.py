@@ -83,7 +83,7 @@ def test_descriptions_of_the_recipe_take_the_place_of_those_of_a_corpus(
 @pytest.mark.parametrize("model", [LEAR, "model={name: seq-ner}"])
 def test_a_description_of_a_label_that_the_data_lacks_is_refused(files: Path, model: str) -> None:
     describe(files / "descriptions.yaml", entities={**PEOPLE, **PLACES, "Planet": "worlds"})
-    with pytest.raises(SchemaError, match=r"'Planet' is described, but the data has no such entity type"):
+    with pytest.raises(SchemaError, match=r"'Planet' has a description, but the data has no such entity type"):
         prepared(files, model)
 
 
@@ -93,18 +93,18 @@ def test_a_description_of_a_label_that_the_data_lacks_is_refused(files: Path, mo
 )
 def test_a_model_that_reads_descriptions_names_every_label_without_one(files: Path, model: str) -> None:
     name = "qa" if model == QA else "lear"
-    wants = rf"^{name} reads descriptions of the labels, and"
+    wants = rf"^{name} needs label descriptions, and"
     with pytest.raises(RecipeError, match=rf"{wants} Person, Place have none; write them into descriptions\.yaml"):
         prepared(files, *model.split("|"))
     describe(files / "descriptions.yaml", entities={**PEOPLE, "Place": " \n "})
     with pytest.raises(RecipeError, match=rf"{wants} Place has none; .* or under data\.descriptions in the recipe\.$"):
         prepared(files, *model.split("|"))
     describe(files / "descriptions.yaml", entities={**PEOPLE, **PLACES})
-    assert prepared(files, *model.split("|")).schema.undescribed == ()
+    assert prepared(files, *model.split("|")).schema.missing_descriptions == ()
 
 
 def test_a_partner_that_reads_descriptions_must_have_them_too(files: Path) -> None:
-    with pytest.raises(RecipeError, match=r"^lear reads descriptions of the labels, and Person, Place have none"):
+    with pytest.raises(RecipeError, match=r"^lear needs label descriptions, and Person, Place have none"):
         prepared(files, "bundle={name: lear}")
 
 
@@ -113,7 +113,7 @@ def test_a_partner_that_reads_descriptions_must_have_them_too(files: Path) -> No
     ["{name: lear, knowledge: names}", "{name: lear, knowledge: embeddings}", "{name: seq-ner}", "{name: traditional}"],
 )
 def test_a_model_that_reads_none_does_without_descriptions(files: Path, model: str) -> None:
-    assert prepared(files, f"model={model}").schema.undescribed == ("Person", "Place")
+    assert prepared(files, f"model={model}").schema.missing_descriptions == ("Person", "Place")
 
 
 def test_a_run_keeps_the_descriptions_with_its_model(train_easy: TrainEasy, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_type_that_is_left_out_may_but_need_not_be_described(files: Path) -> N
 
 
 def test_leaving_out_every_type_leaves_nothing_to_learn(files: Path) -> None:
-    with pytest.raises(RecipeError, match="there is nothing to learn"):
+    with pytest.raises(RecipeError, match="contains no entities; check the files"):
         prepared(files, "data.leave_out=[Person, Place]")
 
 
@@ -172,10 +172,10 @@ def test_open_options_are_derived_from_the_documents_that_are_trained_on(
 ) -> None:
     """The widest organization has five words; without organizations no name has more than two."""
     widths = [
-        prepare(make_recipe("span-ner", data={"corpus": "demo", "leave_out": left_out}), flat_corpus)
+        prepare(make_recipe("span-ner", data={"corpus": "demo", "leave_out": held_out}), flat_corpus)
         .blueprint.model.config.traits()
         .max_width
-        for left_out in ([], ["Organization"])
+        for held_out in ([], ["Organization"])
     ]
     assert widths == [5, 2]
 

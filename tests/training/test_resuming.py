@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from spanwise.errors import ModelError, RecipeError
-from spanwise.files import remove_drafts
+from spanwise.files import remove_partial_files
 from spanwise.recipe import Recipe
 from spanwise.training.run import train
 
@@ -26,10 +26,10 @@ SLOW_TRAINING = """
 import sys, time
 from pathlib import Path
 from spanwise.recipe import Recipe
-from spanwise.training.reporting import Silent
+from spanwise.training.reporting import NullListener
 from spanwise.training.run import train
 
-class Slow(Silent):
+class Slow(NullListener):
     def step(self, report):
         time.sleep(0.02)
 
@@ -100,7 +100,7 @@ def test_a_run_that_was_stopped_ends_like_one_that_was_left_alone(
     checkpointed = max(stop_after // 8 * 8, stop_after // 16 * 16)  # batches
     assert len(second.steps) == 48 - checkpointed
     if checkpointed:
-        assert second.notices == [f"going on from step {checkpointed // 2} in epoch {checkpointed // 16 + 1}."]
+        assert second.notices == [f"resuming from step {checkpointed // 2} in epoch {checkpointed // 16 + 1}."]
 
 
 def test_a_run_stopped_between_epochs_writes_no_line_twice(
@@ -141,7 +141,7 @@ def test_a_damaged_checkpoint_is_refused(train_easy: TrainEasy, memory: Any, tmp
     folder = stopped_run(train_easy, memory, tmp_path / "run")
     checkpoint = folder / CHECKPOINT
     checkpoint.write_bytes(checkpoint.read_bytes()[:kept])
-    with pytest.raises(ModelError, match=r"checkpoint cannot be used \(.+\); delete it to start anew"):
+    with pytest.raises(ModelError, match=r"checkpoint cannot be used \(.+\); delete it to start over"):
         train_easy(folder)
 
 
@@ -154,7 +154,7 @@ def test_a_finished_run_is_not_overwritten(easy_recipe: Path, trained: Path) -> 
 
 def test_a_folder_with_other_files_is_refused(train_easy: TrainEasy, tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear Ada")
-    with pytest.raises(RecipeError, match="is not empty and holds no run of spanwise"):
+    with pytest.raises(RecipeError, match="is not empty and holds no spanwise run"):
         train_easy(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
@@ -178,5 +178,5 @@ def test_an_empty_folder_is_taken(train_easy: TrainEasy, tmp_path: Path) -> None
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
     for name in (".model.safetensors.1234.part", "model.safetensors", ".hidden"):
         (tmp_path / name).touch()
-    remove_drafts(tmp_path)
+    remove_partial_files(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"model.safetensors", ".hidden"}

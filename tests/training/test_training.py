@@ -24,7 +24,7 @@ from spanwise.metrics import Score
 from spanwise.recipe import Recipe
 from spanwise.schema import RelationType, Schema
 from spanwise.training.preparation import prepare
-from spanwise.training.reporting import DevScore, Silent
+from spanwise.training.reporting import DevScore, NullListener
 from spanwise.training.run import train
 from spanwise.training.trainer import Trainer
 
@@ -58,7 +58,7 @@ def same_tensors(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) 
 
 
 def trainer_of(recipe: Recipe, corpus: Corpus, folder: Path) -> Trainer:
-    return Trainer(prepare(recipe, corpus), folder, Silent())
+    return Trainer(prepare(recipe, corpus), folder, NullListener())
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_training_on_dev_as_well_keeps_the_last_model(
 
 
 @pytest.mark.parametrize(
-    ("train_on", "learnt", "left"),
+    ("train_on", "learned", "left"),
     [
         ("train", "a b", "dev test"),
         ("train dev", "a b c", "test"),
@@ -190,7 +190,7 @@ def test_training_on_dev_as_well_keeps_the_last_model(
     ],
 )
 def test_the_splits_to_train_on_are_joined_and_scored_on_no_more(
-    make_recipe: Callable[..., Recipe], train_on: str, learnt: str, left: str
+    make_recipe: Callable[..., Recipe], train_on: str, learned: str, left: str
 ) -> None:
     splits = {
         split: tuple(Document("Bo left .", entities=(Entity(0, 2, "Person"),), id=id) for id in ids.split())
@@ -198,7 +198,7 @@ def test_the_splits_to_train_on_are_joined_and_scored_on_no_more(
     }
     corpus = Corpus("own", splits, Schema.from_documents(splits["train"]))
     joined = prepare(make_recipe("seq-ner", data={"corpus": "demo", "train_on": train_on.split()}), corpus).data
-    assert [row.document.id for row in joined.train] == learnt.split()
+    assert [row.document.id for row in joined.train] == learned.split()
     assert sorted(set(joined.splits) - {"train"}) == left.split()
 
 
@@ -275,7 +275,7 @@ def test_tensorboard_that_is_not_installed_is_reported(
 
 
 def lossy_corpus(document: Document) -> Corpus:
-    """The document, with one more that can be learnt."""
+    """The document, with one more that can be learned."""
     documents = (document, Document("Bo left .", entities=(Entity(0, 2, "Person"),)))
     return Corpus("lossy", {"train": documents}, Schema.from_documents(documents))
 
@@ -291,7 +291,7 @@ def test_gold_across_words_is_reported(make_recipe: Callable[..., Recipe], memor
     corpus = lossy_corpus(Document("Unbreakable glass", entities=(Entity(0, 2, "Person"),), id="odd"))
     notices = notices_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
     assert len(notices) == 1
-    assert notices[0].startswith("1 training entities do not fall on word borders")
+    assert notices[0].startswith("1 training entities do not fall on word boundaries")
     assert "'Un' in document 'odd'" in notices[0]
 
 
@@ -304,12 +304,12 @@ def test_gold_that_fits_into_no_window_is_reported(
     assert any(sentence.startswith("1 training entities fit into no window") for sentence in notices)
 
 
-def test_relations_that_cannot_be_learnt_are_reported_where_the_model_learns_relations(
+def test_relations_that_cannot_be_learned_are_reported_where_the_model_learns_relations(
     make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path
 ) -> None:
     entities = (Entity(0, 2, "Person"), Entity(12, 17, "Person"))
     corpus = lossy_corpus(Document("Unbreakable glass", entities=entities, relations=(Relation(0, 1, "of"),), id="odd"))
-    sentence = "1 training relations join entities that cannot be learnt, share no window or lie on one span"
+    sentence = "1 training relations join entities that cannot be learned, share no window or lie on one span"
     for model in ("spert", "span-ner"):
         notices = notices_of(make_recipe(model, train={"epochs": 1}), corpus, tmp_path / model, memory)
         assert any(line.startswith(sentence) for line in notices) == (model == "spert")
@@ -322,7 +322,7 @@ def test_words_in_three_entities_are_reported_where_tags_hold_two(
     document = Document.from_words(["The", "Bank", "of", "Kell"], [(0, 4, "Person"), (1, 4, "Place"), (3, 4, "Place")])
     corpus = replace(nested_corpus, splits={"train": (document, *nested_corpus.splits["train"])})
     notices = {model: prepare(make_recipe(model, nested=True), corpus).notices for model in ("stsn", "spert")}
-    crowded = "1 words lie in three or more entities; the tagger sees the two that come first."
+    crowded = "1 words lie in three or more entities; the tagger uses the first two."
     assert crowded in notices["stsn"]
     assert crowded not in notices["spert"]
 
@@ -347,7 +347,7 @@ def test_nested_gold_is_refused_by_a_flat_model_unless_the_recipe_says_what_to_k
     notices = notices_of(
         make_recipe("seq-ner", data=data, train={"epochs": 1}), nested_corpus, tmp_path / "run", memory
     )
-    assert notices == ["5 training entities lie inside another and are left out (data.overlaps: outermost)."]
+    assert notices == ["5 training entities lie inside another entity and are dropped (data.overlaps: outermost)."]
 
 
 def test_where_bf16_does_not_run_training_goes_on_in_fp32_and_says_so(
@@ -357,7 +357,7 @@ def test_where_bf16_does_not_run_training_goes_on_in_fp32_and_says_so(
     listener = memory()
     train_easy(tmp_path / "half", "train.epochs=1", "train.precision=bf16", listener=listener)
     train_easy(tmp_path / "full", "train.epochs=1")
-    assert listener.notices == ["bf16 does not run on this machine; training in fp32."]
+    assert listener.notices == ["bf16 is not supported on this machine; training in fp32."]
     assert weights(tmp_path / "half") == weights(tmp_path / "full")
 
 
@@ -399,7 +399,7 @@ def test_a_loss_that_is_no_number_ends_training(train_easy: TrainEasy, tmp_path:
 
 def test_data_without_entities_is_refused(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:
     empty = Corpus("empty", {"train": (Document("Nothing here ."),)}, Schema())
-    with pytest.raises(RecipeError, match="marks no entity"):
+    with pytest.raises(RecipeError, match="contains no entities"):
         train(make_recipe("seq-ner"), tmp_path / "run", corpus=empty)
 
 
@@ -407,7 +407,7 @@ def test_a_model_of_relations_on_data_without_any_is_reported(
     make_recipe: Callable[..., Recipe], flat_corpus: Corpus
 ) -> None:
     recipe = make_recipe("spert")
-    assert "the data marks no relations; the model will learn entities alone." in prepare(recipe, flat_corpus).notices
+    assert "the data has no relations; the model will learn entities only." in prepare(recipe, flat_corpus).notices
 
 
 def test_relations_of_entities_that_are_too_wide_are_counted(make_recipe: Callable[..., Recipe]) -> None:
@@ -417,4 +417,4 @@ def test_relations_of_entities_that_are_too_wide_are_counted(make_recipe: Callab
     corpus = Corpus("own", {"train": (document,)}, Schema.from_documents([document]))
     recipe = make_recipe("spert", max_width=2)
     notices = prepare(recipe, corpus).notices
-    assert "2 training relations join an entity wider than 2 words and cannot be learnt." in notices
+    assert "2 training relations join an entity wider than 2 words and cannot be learned." in notices

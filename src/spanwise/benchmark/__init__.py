@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from spanwise.benchmark.comparison import Comparison, compare
 from spanwise.benchmark.results import append_result, read_results, recorded
-from spanwise.benchmark.runs import Run, execute, found, plan, run_suite
+from spanwise.benchmark.runs import Run, execute, find_results, plan, run_suite
 from spanwise.benchmark.suite import Suite, Variant, names
-from spanwise.benchmark.table import Row, Table, look_up, markdown, summarize
+from spanwise.benchmark.table import Row, Table, get_path, markdown, summarize
 
 __all__ = [
     "Comparison",
@@ -22,8 +22,8 @@ __all__ = [
     "append_result",
     "compare",
     "execute",
-    "found",
-    "look_up",
+    "find_results",
+    "get_path",
     "markdown",
     "names",
     "plan",

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
-from spanwise.benchmark.table import look_up
+from spanwise.benchmark.table import get_path
 from spanwise.metrics import randomization_test
 
 Counts = list[list[int]]  # gold, predicted, correct of each document
@@ -69,7 +69,7 @@ def _paired_counts(
         {
             (result["seed"], result["corpus"]): counts
             for result in results
-            if result["variant"] == variant and (counts := look_up(result, path))
+            if result["variant"] == variant and (counts := get_path(result, path))
         }
         for variant in (one, other)
     )

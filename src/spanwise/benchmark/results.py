@@ -16,14 +16,14 @@ RESULTS = "results.jsonl"
 Result = dict[str, Any]
 
 
-def written_out(recipe: Recipe) -> dict[str, Any]:
+def recipe_to_dict(recipe: Recipe) -> dict[str, Any]:
     """The recipe with every option, those of its models included."""
     return recipe.model_dump(mode="json")
 
 
 def key(recipe: Recipe) -> str:
     """Equal for equal work: the name of a run's folder, by which its result is found again."""
-    return sha256(json.dumps(written_out(recipe), sort_keys=True).encode()).hexdigest()[:16]
+    return sha256(json.dumps(recipe_to_dict(recipe), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def read_results(folder: Path) -> list[Result]:
@@ -34,7 +34,7 @@ def read_results(folder: Path) -> list[Result]:
     try:
         return [json.loads(line) for line in lines if line.strip()]
     except ValueError as error:
-        raise FormatError(f"this is not a file of results ({error}); move it away.", path) from None
+        raise FormatError(f"not a results file ({error}); move it away.", path) from None
 
 
 def recorded(folder: Path) -> dict[str, Result]:
@@ -45,7 +45,7 @@ def recorded(folder: Path) -> dict[str, Result]:
     found = {}
     for result in read_results(folder):
         try:
-            recipe = Recipe.parse(result["recipe"])
+            recipe = Recipe.parse(result["recipe"], warns=False)
         except RecipeError:
             continue
         found[key(recipe)] = result

@@ -12,8 +12,8 @@ from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 
-from spanwise.benchmark.results import Result, append_result, key, recorded, written_out
-from spanwise.benchmark.scoring import on_test
+from spanwise.benchmark.results import Result, append_result, key, recipe_to_dict, recorded
+from spanwise.benchmark.scoring import score_on_test
 from spanwise.benchmark.suite import Suite
 from spanwise.corpora import CORPORA
 from spanwise.errors import CorpusError, RecipeError
@@ -78,19 +78,19 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     from spanwise import corpora, runtime
     from spanwise.corpora.selection import select
     from spanwise.inference.extractor import Extractor
-    from spanwise.training.reporting import Told
+    from spanwise.training.reporting import NoticeCollector
     from spanwise.training.run import ENVIRONMENT, SUMMARY, train
 
     runtime.set_threads(threads)
-    told = Told()
+    notices = NoticeCollector()
     corpus = corpora.load(run.corpus)
     place = folder / "runs" / run.key
     if not (place / SUMMARY).exists():
-        train(run.recipe, place, told, corpus)
+        train(run.recipe, place, notices, corpus)
     environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
     extractor = Extractor.from_pretrained(place)
-    test = on_test(extractor, select(run.recipe.data, seed=run.seed, corpus=corpus))
+    test = score_on_test(extractor, select(run.recipe.data, seed=run.seed, corpus=corpus))
     if not keep:
         shutil.rmtree(place)
     return {
@@ -104,9 +104,9 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
         "best_epoch": summary["best_epoch"],
         "seconds": summary["seconds"],
         "date": str(date.today()),
-        "told": told.sentences,
+        "notices": notices.sentences,
         "environment": environment,
-        "recipe": written_out(run.recipe),
+        "recipe": recipe_to_dict(run.recipe),
     }
 
 
@@ -124,10 +124,10 @@ def run_suite(
     for result in _execute_all([run for run in runs if run.key not in done], folder, jobs, keep):
         append_result(folder, result)
         finished(result)
-    return found(runs, folder)
+    return find_results(runs, folder)
 
 
-def found(runs: Sequence[Run], folder: Path) -> list[Result]:
+def find_results(runs: Sequence[Run], folder: Path) -> list[Result]:
     """The results of those runs that have one, under the names that the runs have."""
     known = recorded(folder)
     return [{**known[run.key], "suite": run.suite, "variant": run.variant} for run in runs if run.key in known]
@@ -144,7 +144,7 @@ def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> It
                 yield future.result()
         except BrokenProcessPool:
             raise RecipeError(
-                "a run's process was ended from outside; start again, perhaps with fewer --jobs."
+                "the process of a run was killed; start again, with fewer --jobs if memory is short."
             ) from None
         finally:
             for future in waiting:  # no shutdown(wait=False): its thread dies with a traceback (CPython gh-119592)

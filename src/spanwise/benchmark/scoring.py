@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 from spanwise.document import Document
 from spanwise.metrics import document_counts, evaluate, score_entities
 from spanwise.schema import Schema
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 
 if TYPE_CHECKING:
     from spanwise.corpora.selection import Selection
     from spanwise.inference.extractor import Extractor
 
 
-def on_test(extractor: Extractor, data: Selection) -> dict[str, Any]:
+def score_on_test(extractor: Extractor, data: Selection) -> dict[str, Any]:
     """Scores of the labels that were trained, and of those left out (`new_labels`) where the model takes new ones."""
-    from spanwise.evaluation.scoring import predictions, scorable
+    from spanwise.evaluation.scoring import gold_for_model, predictions
 
-    known = scorable(extractor, data.split("test"))
+    known = gold_for_model(extractor, data.split("test"))
     found = scores(known, predictions(extractor, [row.document for row in known]), extractor.schema)
-    new, rows = data.left_out("test")
+    new, rows = data.held_out("test")
     if new.entities and extractor.pipeline.reader.traits.open_labels:
-        asked = extractor.asking({kind.name: kind.description for kind in new.entities})
-        hidden = [row.document for row in scorable(asked, rows)]
+        asked = extractor.with_labels({kind.name: kind.description for kind in new.entities})
+        hidden = [row.document for row in gold_for_model(asked, rows)]
         found["new_labels"] = asdict(score_entities(hidden, predictions(asked, hidden)).micro)
     return found
 
 
 def scores(gold: Sequence[Document | AlignedDocument], predicted: Sequence[Document], schema: Schema) -> dict[str, Any]:
     """The part of a result that tables and comparisons are made from."""
-    rows = [aligned(row) for row in gold]
+    rows = [align(row) for row in gold]
     found = evaluate(rows, predicted, schema)
     relations = found.relations.to_dict() if found.relations else None
     counts = asdict(document_counts([row.document for row in rows], predicted, schema))

@@ -11,12 +11,12 @@ from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
 
 ALL_RUNS = "mean of all runs"
-GROUPS = {"width": "widths", "nesting": "nesting"}  # what F1 can be told by, and where a result holds it
+GROUPS = {"width": "widths", "nesting": "nesting"}  # groupings of F1, and the key of a result that holds each
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A variant's scores by column, in per cent; a column that its results do not hold is left out.
+    """A variant's scores by column, in percent; a column that its results do not hold is left out.
 
     `protocol` says which runs count: all of them, with their standard deviation, or the best by the suite's measure.
     """
@@ -58,7 +58,7 @@ class Table:
         return [[row.name, str(row.runs), *map(row.cell, self.columns)] for row in self.rows]
 
     @property
-    def turned(self) -> list[list[str]]:
+    def transposed(self) -> list[list[str]]:
         """Header and body with a line per column, for many columns and few rows."""
         return [list(line) for line in zip(self.header, *self.body, strict=True)]
 
@@ -83,7 +83,7 @@ def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool =
     return Table(f"{suite.title}, {corpus} test", _spread(len(seeds), len(folds)), tuple(suite.columns), tuple(rows))
 
 
-def look_up(result: Mapping[str, Any], path: str) -> Any:
+def get_path(result: Mapping[str, Any], path: str) -> Any:
     """What a result holds at a dotted path; None where it holds nothing."""
     value: Any = result
     for key in path.split("."):
@@ -123,10 +123,10 @@ def _row(suite: Suite, variant: str, corpus: str, protocol: str, samples: Sequen
 def _best(suite: Suite, results: Sequence[Result]) -> dict[str, list[list[Result]]]:
     """The protocols that choose among the seeds, of every fold for itself, and the runs that they choose."""
     path = suite.columns[suite.best_by]
-    folds = _grouped([result for result in results if look_up(result, path) is not None], "corpus")
+    folds = _grouped([result for result in results if get_path(result, path) is not None], "corpus")
     seeds = min(map(len, folds), default=0)
     numbers = {"best": 1 if seeds > 1 else 0, "mean of the top five": 5 if seeds > 5 else 0}
-    ranked = [sorted(fold, key=lambda result: -look_up(result, path)) for fold in folds]
+    ranked = [sorted(fold, key=lambda result: -get_path(result, path)) for fold in folds]
     named = f"{' of each fold' if len(folds) > 1 else ''} by {suite.best_by}"
     return {
         protocol + named: [[result for fold in ranked for result in fold[:number]]]
@@ -142,7 +142,7 @@ def _spread(seeds: int, folds: int) -> str:
 
 
 def _per_cent(results: Sequence[Result], path: str) -> list[float]:
-    return [100 * value for result in results if (value := look_up(result, path)) is not None]
+    return [100 * value for result in results if (value := get_path(result, path)) is not None]
 
 
 def _grouped(results: Sequence[Result], key: str) -> list[list[Result]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from spanwise import __version__
 from spanwise.errors import SpanwiseError
+from spanwise.renamed import RenamedWarning, upgrade_flags
 
 app = typer.Typer(
     name="spanwise",
@@ -50,7 +52,9 @@ def _root(
 
 def main() -> None:
     """Run the app. Wrong input ends with one sentence and exit code 2; a traceback only with --debug."""
-    if "--debug" in sys.argv[1:]:  # before or behind the verb
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    sys.argv[1:] = upgrade_flags(sys.argv[1:])
+    if "--debug" in sys.argv[1:]:  # before or after the verb
         sys.argv.remove("--debug")
         os.environ["SPANWISE_DEBUG"] = "1"
     try:
@@ -63,6 +67,12 @@ def main() -> None:
     except KeyboardInterrupt:
         err.print("interrupted")
         sys.exit(130)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Print deprecated names in one line; other warnings come from libraries and are not shown."""
+    if issubclass(category, RenamedWarning):
+        err.print(f"warning: {message}", markup=False, soft_wrap=True)
 
 
 def _sentence(error: Exception) -> str:

@@ -22,22 +22,24 @@ def benchmark(
     corpus: Annotated[str, typer.Option(help="The corpus to train and score on, or one fold of it, such as ade/0.")],
     folder: Annotated[
         Path | None,
-        typer.Option("--out", help="Where results.jsonl grows and a stopped suite goes on; default: benchmarks/SUITE."),
+        typer.Option(
+            "--out", help="Folder of results.jsonl, where a stopped suite resumes; default: benchmarks/SUITE."
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs per variant, with seeds 1 to N.")] = 1,
     folds: Annotated[int | None, typer.Option(min=1, help="Run on the corpus' first N folds and average.")] = None,
-    variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be given again.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with one thread.")] = 1,
+    variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be repeated.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs in parallel, each in a process with one thread.")] = 1,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.epochs=3")] = None,
     shots: Annotated[
-        int | None, typer.Option(min=1, help="Few-shot: train on so many documents for each label, drawn by the seed.")
+        int | None, typer.Option(min=1, help="Train on N documents per label, sampled with train.seed.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the trained models.")] = False,
     best: Annotated[
         bool, typer.Option("--best", help="Also show the best run and, from six seeds on, the mean of the top five.")
     ] = False,
     by: Annotated[
-        list[Breakdown] | None, typer.Option(help="Also F1 by width or by nesting of entities; may be given again.")
+        list[Breakdown] | None, typer.Option(help="Also F1 by width or by nesting of entities; may be repeated.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
@@ -62,10 +64,10 @@ def benchmark(
         return
     _print(", ".join(filter(None, (table.title, table.spread))), table.header, table.body)
     for grouped in groups.values():
-        header, *body = grouped.turned
+        header, *body = grouped.transposed
         _print(grouped.title, header, body)
     if comparisons:
-        title = f"two-sided p by paired approximate randomisation, {comparisons[0].trials:,} trials"
+        title = f"two-sided p by paired approximate randomization, {comparisons[0].trials:,} trials"
         _print(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
 
 
@@ -73,7 +75,7 @@ def _run(suite: str, runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -
     """The results of all runs, with a line for each that had to be done."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from spanwise.benchmark import Suite, look_up, recorded, run_suite
+    from spanwise.benchmark import Suite, get_path, recorded, run_suite
 
     measure, done = Suite.load(suite).best_by, recorded(folder)
     path = Suite.load(suite).columns[measure]
@@ -83,7 +85,7 @@ def _run(suite: str, runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -
 
         def finished(result: Result) -> None:
             progress.advance(task)
-            score = look_up(result, path)
+            score = get_path(result, path)
             shown = "–" if score is None else f"{100 * score:.2f}"
             name = f"{result['variant']}, {result['corpus']}, seed {result['seed']}"
             err.print(f"{name}: test {measure} {shown}, {result['seconds']:.0f} s", markup=False, soft_wrap=True)

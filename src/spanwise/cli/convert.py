@@ -25,8 +25,8 @@ def convert(
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; by its extension when not given.")] = None,
     scheme: Annotated[str, typer.Option(help="Tags to write: IOB1, IOB2, BIOES, BILOU, BMES.")] = "IOB2",
     from_scheme: Annotated[str | None, typer.Option(help="Tags of IN; detected when not given.")] = None,
-    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what OUT cannot hold, and count it.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over bad records, and count them.")] = False,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Drop what OUT cannot hold and count it.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Convert a corpus: jsonl, conll, conll-weibo, spert, dygie, oneie, brat.
@@ -34,7 +34,7 @@ def convert(
     Example: [bold]spanwise convert train.json train.conll --scheme BIOES --lossy[/]
     """
     from spanwise.formats import FORMATS, Report, detect, format_for_writing, read, write
-    from spanwise.text.alignment import segmented
+    from spanwise.text.alignment import ensure_words
 
     if json and target == "-":
         raise InputError("--json and OUT '-' both write to standard output; choose one.")
@@ -43,7 +43,7 @@ def convert(
     target_format = to or format_for_writing(target)
     documents = read(source, source_format, scheme=from_scheme, skip_bad=skip_bad, report=report)
     if target_format in FORMATS and FORMATS[target_format].needs_words:
-        documents = map(segmented, documents)
+        documents = map(ensure_words, documents)
     write(_watched(documents), target, target_format, scheme=scheme, lossy=lossy, report=report)
     if json:
         emit_json({"in": source, "out": target, "from": source_format, "to": target_format, **report.to_dict()})

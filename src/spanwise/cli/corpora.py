@@ -14,10 +14,10 @@ from spanwise.cli.app import app, emit_json, out
 
 @app.command()
 def corpora(
-    data: Annotated[Path | None, typer.Option(help="The folder of the corpora; else $SPANWISE_DATA.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the corpora; default: $SPANWISE_DATA.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List the corpora known by name: task, splits, labels, licence, and whether they are on this machine.
+    """List the corpora known by name: task, splits, labels, license, and whether they are on this machine.
 
     Example: [bold]spanwise corpora --json[/]
     """
@@ -32,7 +32,7 @@ def corpora(
             "entity_types": named.entity_types,
             "relation_types": named.relation_types,
             "nested": named.nested,
-            "licence": named.licence,
+            "license": named.license,
             "source": named.source,
             "present": is_present(named, data),
         }
@@ -46,7 +46,7 @@ def corpora(
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in ("name", "task", "splits", "types", "nested", "licence", "here"):
+    for column in ("name", "task", "splits", "types", "nested", "license", "here"):
         table.add_column(column, no_wrap=column != "task")
     for row in rows:
         relations = f" + {row['relation_types']}" if row["relation_types"] else ""
@@ -56,7 +56,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
             "/".join(row["splits"]),
             f"{row['entity_types']}{relations}",
             "yes" if row["nested"] else "no",
-            row["licence"],
+            row["license"],
             "yes" if row["present"] else "no",
         )
     folds = (f"{row['name']}/0 to {row['name']}/{row['folds'] - 1} are its folds" for row in rows if row["folds"])

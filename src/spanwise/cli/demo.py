@@ -12,8 +12,8 @@ from spanwise.cli.app import app, emit_json, err, out
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Where model and page go.")] = Path("demo"),
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the model and the page.")] = Path("demo"),
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train on a small corpus of invented news, score, then mark spans and relations in an unseen text.

@@ -1,4 +1,4 @@
-"""`spanwise evaluate`: a model's scores on labelled data."""
+"""`spanwise evaluate`: a model's scores on labeled data."""
 
 from __future__ import annotations
 
@@ -33,48 +33,48 @@ class Breakdown(StrEnum):
 def evaluate(
     model: Annotated[str, typer.Argument(help="A model folder, or its name on the hub.")],
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Labelled files; default: the data of the model's own recipe.")
+        list[Path] | None, typer.Argument(help="Labeled files; default: the data of the model's own recipe.")
     ] = None,
     corpus: Annotated[str | None, typer.Option(help="A named corpus instead of files.")] = None,
     split: Annotated[str, typer.Option(help="The split of the corpus or recipe.")] = "test",
-    format: Annotated[str | None, typer.Option(help="The files' format; default: detected.")] = None,
+    format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Lowest probability; default: the model's.")
+        float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
     ] = None,
     relation_threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Lowest probability of a relation; default: the model's.")
     ] = None,
     by: Annotated[
-        list[Breakdown] | None, typer.Option(help="Also the scores of entities by this; may be given twice.")
+        list[Breakdown] | None, typer.Option(help="Also score entities by width or nesting; may be repeated.")
     ] = None,
     heads: Annotated[bool, typer.Option("--heads", help="Score entities by their head regions, where marked.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
-    reads: Annotated[
-        str | None, typer.Option(help="The member of a bundle that reads out, by the name of its model.")
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
+    reader: Annotated[
+        str | None, typer.Option(help="The member of a bundle that makes the predictions, by model name.")
     ] = None,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Strict precision, recall and F1 of a model, of entities and relations: micro, macro and per label.
 
     Example: spanwise evaluate runs/mine --corpus wnut17 --split test
-    Example: spanwise evaluate runs/bundle --reads seq-ner
+    Example: spanwise evaluate runs/bundle --reader seq-ner
     """
     if files and corpus is not None:
-        raise InputError("give either labelled files or --corpus NAME.")
+        raise InputError("give either labeled files or --corpus NAME.")
     from spanwise import runtime
     from spanwise.evaluation import evaluate as score
-    from spanwise.evaluation import unreachable
+    from spanwise.evaluation import unreachable_notices
     from spanwise.inference.extractor import Extractor
 
     gold, report = _gold(Path(model), files or [], corpus, split, format, skip_bad)
     runtime.set_threads(threads)
     with err.status(f"{len(gold):,} documents"):
-        extractor = Extractor.from_pretrained(model, device=device, reads=reads)
+        extractor = Extractor.from_pretrained(model, device=device, reader=reader)
         result = score(extractor, gold, threshold, relation_threshold, heads=heads)
     print_report(report)
-    for sentence in unreachable(extractor, gold):
+    for sentence in unreachable_notices(extractor, gold):
         err.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(result.to_dict())
@@ -87,25 +87,25 @@ def evaluate(
 def _gold(
     model: Path, files: list[Path], corpus: str | None, split: str, format: str | None, skip_bad: bool
 ) -> tuple[list[AlignedDocument], Report]:
-    """The labelled documents, each aligned once, and what was found while reading them."""
+    """The labeled documents, each aligned once, and what was found while reading them."""
     from spanwise import corpora
     from spanwise.corpora.selection import select
     from spanwise.formats import Report, read
     from spanwise.recipe import RECIPE, Recipe
-    from spanwise.text.alignment import aligned
+    from spanwise.text.alignment import align
 
     report = Report()
     if files:
         documents = (read(file, format, skip_bad=skip_bad, report=report) for file in files)
-        return list(map(aligned, chain.from_iterable(documents))), report
+        return list(map(align, chain.from_iterable(documents))), report
     if corpus is not None:
-        return list(map(aligned, corpora.load(corpus).split(split))), report
+        return list(map(align, corpora.load(corpus).split(split))), report
     if not (model / RECIPE).is_file():
-        raise InputError(f"{model} has no {RECIPE} that names its data; give labelled files, or --corpus NAME.")
+        raise InputError(f"{model} has no {RECIPE} that names its data; give labeled files, or --corpus NAME.")
     recipe = Recipe.load(model / RECIPE)
     data = select(recipe.data, seed=recipe.train.seed)
     if split in recipe.data.train_on:
-        err.print(f"note: the model was trained on {split}; these scores say nothing about other text.")
+        err.print(f"note: the model was trained on {split}; these scores do not show how well it does on new text.")
     return list(data.split(split)), data.report
 
 
@@ -131,7 +131,7 @@ def print_groups(breakdown: Breakdown, result: Evaluation) -> None:
 
 
 def scores_table(scores: Scores) -> Table:
-    """Labels, then micro and macro averages, in per cent."""
+    """Labels, then micro and macro averages, in percent."""
     table = _groups_table("label", scores.labels)
     table.add_section()
     table.add_row("micro", *_percent(scores.micro), str(scores.micro.gold), str(scores.micro.predicted))

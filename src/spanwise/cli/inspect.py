@@ -27,13 +27,15 @@ _COUNTS = {name: name for name in ("documents", "words", "entities", "relations"
 
 @app.command()
 def inspect(
-    files: Annotated[list[Path] | None, typer.Argument(help="Your own files; their names tell the splits.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Your own files; splits are inferred from file names.")
+    ] = None,
     corpus: Annotated[str | None, typer.Option(help="A corpus by name, see `spanwise corpora`.")] = None,
     dev: Annotated[list[Path] | None, typer.Option(help="A file of the dev split; may be repeated.")] = None,
     test: Annotated[list[Path] | None, typer.Option(help="A file of the test split; may be repeated.")] = None,
-    format: Annotated[str | None, typer.Option(help="The files' format, if it is not to be detected.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The folder of the corpora; else $SPANWISE_DATA.")] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over bad records and count them.")] = False,
+    format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the corpora; default: $SPANWISE_DATA.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Count documents, entities and relations by label, and find overlaps, duplicates and what does not align.
@@ -73,7 +75,7 @@ def _corpus(
             raise InputError("--dev, --test, --format and --skip-bad are for files; leave them out with --corpus.")
         return corpora.load(name, data)
     if not dev and not test:
-        files, dev, test = corpora.split_by_name(files)
+        files, dev, test = corpora.infer_splits(files)
     return corpora.from_files(files, dev, test, format=format, skip_bad=skip_bad, report=report, check_labels=False)
 
 
@@ -87,11 +89,11 @@ def _print(found: Inspection) -> None:
     for name, split in found.splits.items():
         if split.unknown_labels:
             labels = ", ".join(split.unknown_labels)
-            out.print(f"{name} has labels that train lacks: {labels}.", markup=False, soft_wrap=True)
+            out.print(f"{name} has labels that do not occur in train: {labels}.", markup=False, soft_wrap=True)
     if found.shared_with_test:
         out.print(f"{found.shared_with_test} test documents also occur in train.")
     if found.misaligned:
-        out.print(f"{len(found.misaligned)} entities do not fall on word borders; no model can learn them:")
+        out.print(f"{len(found.misaligned)} entities do not fall on word boundaries; no model can learn them:")
     for bad in found.misaligned[:_SHOWN]:
         place = f"  {bad.split} {bad.document}: {bad.label} at {bad.start} to {bad.end}, {bad.text!r}"
         out.print(place, markup=False, soft_wrap=True)
@@ -117,9 +119,9 @@ def _widths(found: Inspection) -> Table:
     counts, shares = measured_widths(found.splits), found.width_coverage
     enough, widest = next(int(width) for width, share in shares.items() if share >= 0.99), len(shares)
     where = "train" if "train" in found.splits else "all"
-    table = Table("words", title=f"width of the entities of {where}", title_justify="left")
+    table = Table("words", title=f"width of the entities in {where}", title_justify="left")
     table.add_column("entities", justify="right")
-    table.add_column("share of at most so many words", justify="right")
+    table.add_column("share of entities up to this width", justify="right")
     for width in sorted(width for width in counts if width <= enough):
         table.add_row(str(width), f"{counts[width]:,}", f"{shares[str(width)]:.1%}")
     if wider := sum(count for width, count in counts.items() if width > enough):

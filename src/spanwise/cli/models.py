@@ -22,28 +22,45 @@ ABILITIES = {
 
 @app.command()
 def models(
+    name: Annotated[str | None, typer.Argument(help="A model, to list its options.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """List the models, what each can do and its options.
+    """List the models and what each can predict, or the options of one model.
 
-    Example: spanwise models --json
+    Example: spanwise models
+    Example: spanwise models dspert
     """
     from rich.table import Table
 
     from spanwise.seam.registry import find_model, model_names
 
-    found = {name: find_model(name) for name in model_names()}
+    found = {each: find_model(each) for each in ([name] if name else model_names())}
     if as_json:
-        emit_json({"models": {name: _described(model.summary, model.Config()) for name, model in found.items()}})
+        emit_json({"models": {each: _described(model.summary, model.Config()) for each, model in found.items()}})
         return
-    table = Table("model", "what it does", "can predict", "options (default)")
+    if name:
+        _print_options(name, found[name].summary, found[name].Config)
+        return
+    table = Table("model", "what it does", "can predict")
     table.columns[0].no_wrap = True
-    for name, model in found.items():
-        config = model.Config()
-        options = ", ".join(f"{key} ({value})" for key, value in config.model_dump().items())
-        table.add_row(name, model.summary, "\n".join(_abilities(config)), options)
+    for model_name, model in found.items():
+        table.add_row(model_name, model.summary, "\n".join(_abilities(model.Config())))
     out.print(table)
-    out.print("Any tagger can be bundled with a span model and the reverse: see `bundle` in a recipe.")
+    out.print("`spanwise models NAME` lists the options of a model.", markup=False)
+    out.print("Any tagger can be bundled with any span model: see `bundle` in a recipe.", markup=False)
+
+
+def _print_options(name: str, summary: str, kind: type[ModelConfig]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from spanwise.recipe.reference import options
+
+    out.print(f"{name}: {summary}", markup=False)
+    table = Table("option", "default", "meaning")
+    for option in options(kind):
+        table.add_row(f"model.{option.name}", escape(str(option.default)), escape(option.description.replace("`", "")))
+    out.print(table)
 
 
 def _described(summary: str, config: ModelConfig) -> dict[str, Any]:

@@ -22,11 +22,11 @@ def predict(
     model: Annotated[str, typer.Argument(help="A model folder, or its name on the hub.")],
     source: Annotated[str, typer.Argument(metavar="IN", help="A file in any format; - is standard input.")] = "-",
     target: Annotated[str, typer.Argument(metavar="OUT", help="Where the documents go; - is standard output.")] = "-",
-    lines: Annotated[bool, typer.Option("--lines", help="The input is plain text, one text a line.")] = False,
-    from_: Annotated[str | None, typer.Option("--from", help="The input's format; default: detected.")] = None,
-    to: Annotated[str | None, typer.Option("--to", help="The output's format; default: by its extension.")] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="The input is plain text, one text per line.")] = False,
+    from_: Annotated[str | None, typer.Option("--from", help="Format of the input; default: detected.")] = None,
+    to: Annotated[str | None, typer.Option("--to", help="Format of the output; default: by its extension.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Lowest probability; default: the model's.")
+        float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
     ] = None,
     label_threshold: Annotated[
         list[str] | None, typer.Option(help="The lowest probability for one label: --label-threshold PER=0.8")
@@ -35,19 +35,19 @@ def predict(
         float | None, typer.Option(min=0, max=1, help="Lowest probability of a relation; default: the model's.")
     ] = None,
     given: Annotated[
-        bool, typer.Option("--given", help="Keep the input's own entities and only seek relations between them.")
+        bool, typer.Option("--given", help="Keep the entities of the input and only predict relations between them.")
     ] = False,
     labels: Annotated[
-        Path | None, typer.Option(help="Ask for other labels than the model's own: a YAML file of descriptions.")
+        Path | None, typer.Option(help="Predict these labels instead of the model's: a YAML file of descriptions.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the spans marked.")] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over records that cannot be read.")] = False,
-    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what OUT's format cannot hold.")] = False,
-    reads: Annotated[
-        str | None, typer.Option(help="The member of a bundle that reads out, by the name of its model.")
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Drop what OUT cannot hold and count it.")] = False,
+    reader: Annotated[
+        str | None, typer.Option(help="The member of a bundle that makes the predictions, by model name.")
     ] = None,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
 ) -> None:
     """Mark the entities of every document, and the relations between them if the model knows any.
 
@@ -64,12 +64,12 @@ def predict(
     from spanwise.recipe import Descriptions
 
     if given and (lines or threshold is not None or label_threshold):
-        raise InputError("--given takes the input's own entities; leave --lines and the entities' thresholds out.")
+        raise InputError("--given keeps the entities of the input; leave out --lines and the thresholds of entities.")
     report = formats.Report()
     runtime.set_threads(threads)
-    extractor = Extractor.from_pretrained(model, device=device, reads=reads)
+    extractor = Extractor.from_pretrained(model, device=device, reader=reader)
     if labels is not None:
-        extractor = extractor.asking(Descriptions.load(labels).entities)
+        extractor = extractor.with_labels(Descriptions.load(labels).entities)
     thresholds = parse_thresholds(threshold, label_threshold or (), extractor.pipeline.threshold, extractor.schema)
     read = _lines(source, skip_bad, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
     if given:
@@ -89,11 +89,11 @@ def predict(
 
 def _lines(source: str, skip_bad: bool, report: Report) -> Iterator[Document]:
     from spanwise.document import Document
-    from spanwise.formats.reading import Reading
+    from spanwise.formats.reading import Reader
 
-    reading = Reading(None if source == "-" else Path(source), None, skip_bad, report)
-    lines = ((line.number, line) for line in reading.lines())
-    return reading.documents(lines, lambda line: [Document(line.decode())])
+    reader = Reader(None if source == "-" else Path(source), None, skip_bad, report)
+    lines = ((line.number, line) for line in reader.lines())
+    return reader.documents(lines, lambda line: [Document(line.decode())])
 
 
 def _kept(documents: object, kept: list[Document]) -> Iterator[Document]:

@@ -1,4 +1,4 @@
-"""What reading and writing left out, told on standard error: every verb that reads files tells it in the same words."""
+"""Prints what was dropped in reading and writing, in the same words for every verb, on standard error."""
 
 from __future__ import annotations
 

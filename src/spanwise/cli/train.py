@@ -18,9 +18,9 @@ def train(
     folder: Annotated[Path, typer.Option("--out", help="The folder of the model; an interrupted run continues there.")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.seed=2")] = None,
     shots: Annotated[
-        int | None, typer.Option(min=1, help="Few-shot: train on this many documents per label, drawn by the seed.")
+        int | None, typer.Option(min=1, help="Train on N documents per label, sampled with train.seed.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads to use; default all cores.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train a model from a recipe.

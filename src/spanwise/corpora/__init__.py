@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from spanwise.corpora.catalogue import CHECKSUMS, CORPORA, NamedCorpus
+from spanwise.corpora.catalog import CHECKSUMS, CORPORA, NamedCorpus
 from spanwise.corpora.loading import (
     DATA_VARIABLE,
-    DEFAULT_ROOT,
     NAMES,
     Corpus,
     from_files,
+    infer_splits,
     is_present,
     load,
-    split_by_name,
 )
 
 __all__ = [
     "CHECKSUMS",
     "CORPORA",
     "DATA_VARIABLE",
-    "DEFAULT_ROOT",
     "NAMES",
     "Corpus",
     "NamedCorpus",
     "from_files",
+    "infer_splits",
     "is_present",
     "load",
-    "split_by_name",
 ]

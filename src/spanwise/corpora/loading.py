@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from spanwise import formats
-from spanwise.corpora.catalogue import CHECKSUMS, CORPORA, NamedCorpus
+from spanwise.corpora.catalog import CHECKSUMS, CORPORA, NamedCorpus
 from spanwise.document import Document, overlap
 from spanwise.errors import CorpusError, InputError
 from spanwise.schema import EntityType, RelationType, Schema
 
 DATA_VARIABLE = "SPANWISE_DATA"
-DEFAULT_ROOT = Path("..", "shared", "data")
 PACKAGE = Path(__file__).parents[1]  # bundled files lie under it
 # testa and testb are the dev and the test split of CoNLL-2003
 _SPLIT_IN_NAME = re.compile(
@@ -63,9 +62,14 @@ class Corpus:
 
 
 def load(name: str, root: Path | None = None) -> Corpus:
-    """A named corpus, or one fold of it ("ade/0"), from `root`, else $SPANWISE_DATA, else ../shared/data."""
+    """A named corpus, or one fold of it ("ade/0"), from the folder `root`, else from $SPANWISE_DATA."""
     named, cut = _find(name)
     folder = _folder(named, root)
+    if folder is None:
+        raise CorpusError(
+            f"corpus {named.name!r} does not ship with spanwise; get it ({named.source}) and set the environment "
+            f"variable {DATA_VARIABLE} to the folder that holds {named.files[0]!r}."
+        )
     for path in (*cut.values(), *filter(None, [named.schema_file])):
         _verify(named, folder, path)
     splits = {split: tuple(formats.read(folder / path, named.format)) for split, path in cut.items()}
@@ -95,7 +99,7 @@ def from_files(
     """
     paths = {"train": _paths(train), "dev": _paths(dev), "test": _paths(test)}
     if not paths["train"]:
-        raise InputError("no file to train on was given; give at least one.")
+        raise InputError("no training file was given; give at least one.")
     splits = {
         split: tuple(
             document
@@ -111,27 +115,27 @@ def from_files(
     return Corpus(paths["train"][0].stem, splits, schema)
 
 
-def split_by_name(files: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+def infer_splits(files: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
     """Train, dev and test files, as their names tell (dev, devel, valid, testa …).
 
     All are train when no name tells a split, or all tell the same. Anything else that leaves a doubt is refused: a test
     file among those to train on would spoil every score.
     """
     listed = list(files)
-    told = {file: _split_in_name(file) for file in listed}
-    if len(set(told.values())) <= 1:
+    split_of = {file: _split_in_name(file) for file in listed}
+    if len(set(split_of.values())) <= 1:
         return listed, [], []
-    if silent := [file.name for file in listed if told[file] is None]:
+    if unmarked := [file.name for file in listed if split_of[file] is None]:
         raise InputError(
-            f"the name of {silent[0]!r} does not tell its split, but those of other files do; give it with --dev or "
-            f"--test, or put 'train' into its name."
+            f"the name of {unmarked[0]!r} marks no split, but other file names do; give it with --dev or --test, or "
+            f"put 'train' into its name."
         )
-    if "train" not in told.values():
+    if "train" not in split_of.values():
         raise InputError(
-            "the names of the files tell dev and test, but none tells train; give dev and test files with --dev and "
-            "--test, apart from those to train on."
+            "the file names mark dev and test files but no training file; put 'train' into a name, or give the others "
+            "with --dev and --test."
         )
-    train, dev, test = ([file for file in listed if told[file] == split] for split in ("train", "dev", "test"))
+    train, dev, test = ([file for file in listed if split_of[file] == split] for split in ("train", "dev", "test"))
     return train, dev, test
 
 
@@ -142,7 +146,8 @@ def _split_in_name(file: Path) -> str | None:
 
 def is_present(named: NamedCorpus, root: Path | None = None) -> bool:
     """Whether every file of the corpus is on this machine; checksums are left to `load`."""
-    return all((_folder(named, root) / path).is_file() for path in named.files)
+    folder = _folder(named, root)
+    return folder is not None and all((folder / path).is_file() for path in named.files)
 
 
 def _find(name: str) -> tuple[NamedCorpus, Mapping[str, str]]:
@@ -150,7 +155,7 @@ def _find(name: str) -> tuple[NamedCorpus, Mapping[str, str]]:
     base, _, fold = name.partition("/")
     named = next((named for named in CORPORA if named.name == base), None)
     if named is None:
-        raise CorpusError(f"there is no corpus {name!r}; known are {', '.join(NAMES)}.")
+        raise CorpusError(f"unknown corpus {name!r}; choose from {', '.join(NAMES)}.")
     if not fold and base == name:
         return named, named.splits
     if fold not in map(str, range(len(named.folds))):
@@ -159,10 +164,12 @@ def _find(name: str) -> tuple[NamedCorpus, Mapping[str, str]]:
     return named, named.folds[int(fold)]
 
 
-def _folder(named: NamedCorpus, root: Path | None) -> Path:
+def _folder(named: NamedCorpus, root: Path | None) -> Path | None:
+    """The folder below which a corpus lies: the package, `root`, or $SPANWISE_DATA; None where none is set."""
     if named.bundled:
         return PACKAGE
-    return root or Path(os.environ.get(DATA_VARIABLE) or DEFAULT_ROOT)
+    configured = os.environ.get(DATA_VARIABLE)
+    return root or (Path(configured) if configured else None)
 
 
 def _verify(named: NamedCorpus, folder: Path, path: str) -> None:
@@ -189,11 +196,11 @@ def _schema(named: NamedCorpus, content: dict[str, Any], documents: Iterable[Doc
     if named.schema_file and named.schema_form == "native":
         return Schema.from_dict(content)
     found = Schema.from_documents(documents)
-    described = {name: _told(name, content[name]["description"]) for name in content} or named.descriptions
+    described = {name: _named_description(name, content[name]["description"]) for name in content} or named.descriptions
     return replace(found, entities=tuple(EntityType(name, described[name]) for name in found.entity_names))
 
 
-def _told(name: str, description: str) -> str:
+def _named_description(name: str, description: str) -> str:
     """GENEVA's descriptions speak of agents and goals, and seldom of what the event is called."""
     return f"{name.replace('_', ' ')}: {description}"
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from spanwise.corpora.yaml_files import first_problem, read_yaml
+from spanwise.corpora.yaml_files import first_error, read_yaml
 from spanwise.errors import RecipeError
 
 _SECTIONS = "descriptions are a mapping with the sections entities and relations"
@@ -31,7 +31,7 @@ class Descriptions(BaseModel):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            raise RecipeError(f"{path}: {first_problem(error)}") from None
+            raise RecipeError(f"{path}: {first_error(error)}") from None
 
 
 class DataOptions(BaseModel):
@@ -39,21 +39,28 @@ class DataOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    corpus: str | None = None
-    train: tuple[Path, ...] = ()
-    dev: tuple[Path, ...] = ()
-    test: tuple[Path, ...] = ()
-    format: str | None = None
-    scheme: str | None = None
-    skip_bad: bool = False
-    overlaps: Literal["refuse", "outermost"] = "refuse"  # what a flat model does with nested training entities
-    train_on: tuple[str, ...] = ("train",)  # splits; with dev among them, the last epoch is kept, not the best on dev
-    heads: bool = False  # train and score on the entities' head regions, where they are marked
-    descriptions: Descriptions | Path | None = None  # of the labels; None: descriptions.yaml beside the train files
-    description_sentences: int | None = Field(None, ge=1)  # number of sentences kept of each description; None: all
-    sample: int | None = Field(None, ge=1)  # train on this many documents, the same ones for every seed
-    shots: int | None = Field(None, ge=1)  # few-shot: train on this many documents per label, drawn by the seed
-    leave_out: tuple[str, ...] = ()  # entity types that training does not see
+    corpus: str | None = Field(None, description="named corpus (see `spanwise corpora`), instead of files")
+    train: tuple[Path, ...] = Field((), description="training files, relative to the recipe")
+    dev: tuple[Path, ...] = Field((), description="files on which the best epoch is chosen")
+    test: tuple[Path, ...] = Field((), description="files to score the finished model on")
+    format: str | None = Field(None, description="format of the files; null: detected")
+    scheme: str | None = Field(None, description="tag scheme of CoNLL files; null: detected")
+    skip_bad: bool = Field(False, description="skip bad records with a warning instead of stopping")
+    overlaps: Literal["refuse", "outermost"] = Field(
+        "refuse",
+        description="what a flat model does with nested training entities: `refuse`, or train on the `outermost`",
+    )
+    train_on: tuple[str, ...] = Field(
+        ("train",), description="splits to train on; with `dev` among them, the last epoch is kept instead of the best"
+    )
+    heads: bool = Field(False, description="train and score on head regions, where the data marks them (ACE)")
+    descriptions: Descriptions | Path | None = Field(
+        None, description="label descriptions, or a file of them; null: `descriptions.yaml` beside the training files"
+    )
+    description_sentences: int | None = Field(None, ge=1, description="sentences kept of each description; null: all")
+    sample: int | None = Field(None, ge=1, description="train on N documents, the same ones for every seed")
+    shots: int | None = Field(None, ge=1, description="train on N documents per label, sampled with train.seed")
+    leave_out: tuple[str, ...] = Field((), description="entity types to hide from training")
 
     @field_validator("descriptions", mode="before")
     @classmethod
@@ -65,7 +72,7 @@ class DataOptions(BaseModel):
         try:
             return None if value is None else Descriptions.model_validate(value)
         except ValidationError as error:
-            raise ValueError(first_problem(error).rstrip(".")) from None
+            raise ValueError(first_error(error).rstrip(".")) from None
 
     @field_validator("train", "dev", "test", mode="before")
     @classmethod

@@ -15,7 +15,7 @@ from spanwise.document import outermost
 from spanwise.errors import RecipeError
 from spanwise.formats import Report
 from spanwise.schema import Schema
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 from spanwise.text.profile import DataProfile, profile
 from spanwise.text.sentences import first_sentences
 
@@ -34,7 +34,7 @@ class _Gold:
         if place not in self._aligned:
             split, number = place
             document = self.corpus.splits[split][number]
-            self._aligned[place] = aligned(document.narrowed_to_heads() if self.heads else document)
+            self._aligned[place] = align(document.with_head_spans() if self.heads else document)
         return self._aligned[place]
 
     def split(self, name: str) -> list[AlignedDocument]:
@@ -74,11 +74,11 @@ class Selection:
             self._scored[name] = tuple(map(self._known, self._gold.split(name)))
         return self._scored[name]
 
-    def left_out(self, split: str) -> tuple[Schema, tuple[AlignedDocument, ...]]:
+    def held_out(self, split: str) -> tuple[Schema, tuple[AlignedDocument, ...]]:
         """The labels that training does not see, and the documents of a split with entities of these labels alone."""
         if not self._hidden.entities:
             return self._hidden, ()
-        documents = (row.of_labels(self._hidden.entity_names) for row in self._gold.split(split))
+        documents = (row.filter_labels(self._hidden.entity_names) for row in self._gold.split(split))
         return self._hidden, tuple(replace(row, document=row.document.without_relations()) for row in documents)
 
     def flattened(self, *, keep_shared: bool = False) -> tuple[Selection, int, int]:
@@ -96,7 +96,7 @@ class Selection:
         return {}
 
     def _known(self, row: AlignedDocument) -> AlignedDocument:
-        return row.of_labels(self.schema.entity_names) if self._hidden.entities else row
+        return row.filter_labels(self.schema.entity_names) if self._hidden.entities else row
 
 
 def select(options: DataOptions, *, seed: int, corpus: Corpus | None = None) -> Selection:
@@ -107,7 +107,9 @@ def select(options: DataOptions, *, seed: int, corpus: Corpus | None = None) -> 
         raise RecipeError(f"corpus {corpus.name!r} has no training documents; it has {', '.join(corpus.splits)}.")
     schema = corpus.schema.without(options.leave_out) if options.leave_out else corpus.schema
     if not schema.entities:
-        raise RecipeError(f"the training data of {corpus.name!r} marks no entity; there is nothing to learn.")
+        raise RecipeError(
+            f"the training data of {corpus.name!r} contains no entities; check the files and their format."
+        )
     drawn = _places(corpus, options.train_on)
     if options.sample is not None:
         drawn = _sampled(drawn, options.sample)
@@ -128,7 +130,7 @@ def _loaded(options: DataOptions, report: Report) -> Corpus:
     if options.corpus is not None:
         return corpora.load(options.corpus)
     if not options.train:
-        raise RecipeError("the recipe names no data; give data.corpus or data.train, or pass a corpus to `train`.")
+        raise RecipeError("the recipe has no data; give data.corpus or data.train, or pass a corpus to `train`.")
     return corpora.from_files(
         *(options.train, options.dev, options.test),
         format=options.format,
@@ -147,7 +149,7 @@ def _described(corpus: Corpus, options: DataOptions) -> Corpus:
     schema = corpus.schema
     if given is not None:
         texts = given if isinstance(given, Descriptions) else Descriptions.load(given)
-        schema = schema.described(texts.entities, texts.relations)
+        schema = schema.with_descriptions(texts.entities, texts.relations)
     if options.description_sentences is not None:
         schema = _shortened(schema, options.description_sentences)
     return replace(corpus, schema=schema)
@@ -159,7 +161,7 @@ def _shortened(schema: Schema, sentences: int) -> Schema:
         {kind.name: first_sentences(kind.description, sentences) for kind in kinds}
         for kinds in (schema.entities, schema.relations)
     )
-    return schema.described(entities, relations)
+    return schema.with_descriptions(entities, relations)
 
 
 def _scorable(splits: Mapping[str, object], options: DataOptions) -> tuple[str, ...]:
@@ -194,12 +196,12 @@ def _few_shots(corpus: Corpus, places: Sequence[Place], labels: Sequence[str], s
 
 def _outermost_only(row: AlignedDocument) -> AlignedDocument:
     kept = set(outermost(row.document.entities))
-    return row.keeping(index for index, entity in enumerate(row.document.entities) if entity in kept)
+    return row.select_entities(index for index, entity in enumerate(row.document.entities) if entity in kept)
 
 
 def _outermost_spans(row: AlignedDocument) -> AlignedDocument:
     kept = {(entity.start, entity.end) for entity in outermost(row.document.entities)}
-    return row.keeping(index for index, e in enumerate(row.document.entities) if (e.start, e.end) in kept)
+    return row.select_entities(index for index, e in enumerate(row.document.entities) if (e.start, e.end) in kept)
 
 
 def _counts(rows: Sequence[AlignedDocument]) -> tuple[int, int]:

@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file, without shared or self-referring parts."""
     try:
-        return copied(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return deep_copy(yaml.safe_load(path.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
         place = getattr(error, "problem_mark", None)
         line = f":{place.line + 1}" if place else ""
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise RecipeError(f"{path}{line}: this is not YAML ({problem}); correct it.") from None
+        raise RecipeError(f"{path}{line}: invalid YAML ({problem}); correct it.") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise RecipeError(f"{path}: byte 0x{byte:02x} is not UTF-8; save the recipe as UTF-8.") from None
     except (ValueError, RecursionError) as error:  # an invalid date, an anchor inside itself
-        raise RecipeError(f"{path}: this YAML cannot be read ({error}); correct it.") from None
+        raise RecipeError(f"{path}: invalid YAML ({error}); correct it.") from None
 
 
-def copied(data: Any) -> Any:
+def deep_copy(data: Any) -> Any:
     """A copy without shared or self-referring parts."""
     if isinstance(data, dict):
-        return {key: copied(value) for key, value in data.items()}
-    return [copied(value) for value in data] if isinstance(data, list) else data
+        return {key: deep_copy(value) for key, value in data.items()}
+    return [deep_copy(value) for value in data] if isinstance(data, list) else data
 
 
-def first_problem(error: ValidationError) -> str:
+def first_error(error: ValidationError) -> str:
     """The first problem of a validation, as one sentence that begins with its key."""
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"])) or "recipe"
     known = {
-        "extra_forbidden": "there is no such key",
+        "extra_forbidden": "unknown key",
         "missing": "this key is required",
         "value_error": first["msg"].removeprefix("Value error, "),
     }

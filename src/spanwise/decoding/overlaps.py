@@ -20,16 +20,16 @@ def filter_overlaps(spans: Sequence[ScoredSpan], *, shared: bool = False) -> lis
         return []
     start, end, label, score = zip(*spans, strict=True)
     bounds = np.stack((np.zeros(len(start), np.int64), start, end), axis=1)
-    found = PredictedSpans(bounds, np.array(label, np.int64), np.array(score, np.float32))
-    return [spans[index] for index in overlap_free(found, shared=shared).tolist()]
+    predicted = PredictedSpans(bounds, np.array(label, np.int64), np.array(score, np.float32))
+    return [spans[index] for index in non_overlapping_rows(predicted, shared=shared).tolist()]
 
 
-def overlap_free(found: PredictedSpans, *, shared: bool = False) -> Ints:
+def non_overlapping_rows(predicted: PredictedSpans, *, shared: bool = False) -> Ints:
     """Rows that heuristic decoding keeps, by example and start: a loop over predictions, most probable first."""
-    example, start, end = found.spans.T
+    example, start, end = predicted.spans.T
     taken: dict[int, tuple[list[int], list[int]]] = {}  # starts and ends, rising
     kept = []
-    order = np.lexsort((found.labels, end, start, -found.scores))
+    order = np.lexsort((predicted.labels, end, start, -predicted.scores))
     columns = zip(order.tolist(), *(column[order].tolist() for column in (example, start, end)), strict=True)
     for row, place, first, last in columns:
         starts, ends = taken.setdefault(place, ([], []))
@@ -41,4 +41,4 @@ def overlap_free(found: PredictedSpans, *, shared: bool = False) -> Ints:
             continue
         kept.append(row)
     rows = np.array(kept, np.int64)
-    return rows[np.lexsort((found.labels[rows], end[rows], start[rows], example[rows]))]
+    return rows[np.lexsort((predicted.labels[rows], end[rows], start[rows], example[rows]))]

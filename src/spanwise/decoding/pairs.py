@@ -24,7 +24,7 @@ from spanwise.seam.decoder import (
 )
 
 A = TypeVar("A")
-PAIRS_AT_ONCE = 2**13  # however many entities a text has, no more pairs than these are in memory together
+PAIR_BLOCK_SIZE = 2**13  # however many entities a text has, no more pairs than these are in memory together
 Activation = Literal["sigmoid", "softmax"]
 
 
@@ -92,21 +92,21 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
             given = select_spans(first.logits, batch.proposals.spans, thresholds.entities, **options)
         return Proposal(given, (PairRows(given.spans, pairs) for pairs in self.pairs(given)))
 
-    def pairs(self, found: PredictedSpans, at_once: int = PAIRS_AT_ONCE) -> Iterator[Ints]:
+    def pairs(self, predicted: PredictedSpans, block_size: int = PAIR_BLOCK_SIZE) -> Iterator[Ints]:
         """Every ordered pair of two spans of one example that may have a relation, in blocks. -> [M, 2] each"""
-        if not len(found.spans) or not self.symmetric:
+        if not len(predicted.spans) or not self.symmetric:
             return
-        _, group, size = np.unique(found.spans[:, 0], return_inverse=True, return_counts=True)
+        _, group, size = np.unique(predicted.spans[:, 0], return_inverse=True, return_counts=True)
         before = np.cumsum(size) - size  # entities before each example's own
         number = size[group]  # [K]   pairs that each entity heads, itself included
         ends = np.cumsum(number)
-        for at in range(0, int(ends[-1]), at_once):
-            place = np.arange(at, min(at + at_once, int(ends[-1])))
+        for at in range(0, int(ends[-1]), block_size):
+            place = np.arange(at, min(at + block_size, int(ends[-1])))
             head = np.searchsorted(ends, place, side="right")
             tail = before[group[head]] + place - (ends[head] - number[head])
             pairs = np.stack((head, tail), axis=1)
-            pairs = pairs[(found.spans[head] != found.spans[tail]).any(-1)]
-            pairs = pairs[self._readable(found, pairs).any(-1)]
+            pairs = pairs[(predicted.spans[head] != predicted.spans[tail]).any(-1)]
+            pairs = pairs[self._reportable(predicted, pairs).any(-1)]
             if len(pairs):
                 yield pairs
 
@@ -117,38 +117,38 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
         batch: Batch[Array],
         thresholds: ScoreThresholds,
     ) -> list[Prediction]:
-        found = proposal.spans
-        linked = [self._relations(found, rows.pairs, scores.logits, thresholds) for rows, scores in second]
+        predicted = proposal.spans
+        linked = [self._relations(predicted, rows.pairs, scores.logits, thresholds) for rows, scores in second]
         joined = PredictedRelations(*map(np.concatenate, zip(*linked, strict=True))) if linked else None
-        return to_predictions(found, batch.size, joined)
+        return to_predictions(predicted, batch.size, joined)
 
     def _relations(
-        self, found: PredictedSpans, pairs: Ints, logits: Floats, thresholds: ScoreThresholds
+        self, predicted: PredictedSpans, pairs: Ints, logits: Floats, thresholds: ScoreThresholds
     ) -> PredictedRelations:
         """The types of each pair that are allowed and probable enough."""
-        probability = self._probabilities(found, pairs, logits)
-        row, label = np.nonzero(self._readable(found, pairs) & (probability >= thresholds.relations))
+        probability = self._probabilities(predicted, pairs, logits)
+        row, label = np.nonzero(self._reportable(predicted, pairs) & (probability >= thresholds.relations))
         return PredictedRelations(pairs[row], label, probability[row, label])
 
-    def _probabilities(self, found: PredictedSpans, pairs: Ints, logits: Floats) -> Floats:
+    def _probabilities(self, predicted: PredictedSpans, pairs: Ints, logits: Floats) -> Floats:
         """Sigmoid: of each type on its own. Softmax: only the best class of those possible has any. -> [M, R]"""
         if self.activation == "sigmoid":
             return sigmoid(logits)
-        possible = np.pad(self._possible(found, pairs), ((0, 0), (1, 0)), constant_values=True)
+        possible = np.pad(self._possible(predicted, pairs), ((0, 0), (1, 0)), constant_values=True)
         probability = softmax(np.where(possible, logits, -np.inf).astype(np.float32))
         best = probability.argmax(-1)[:, None] == np.arange(logits.shape[-1])
         exclusive: Floats = np.where(best, probability, -1.0)[:, 1:]
         return exclusive
 
-    def _possible(self, found: PredictedSpans, pairs: Ints) -> Bools:
+    def _possible(self, predicted: PredictedSpans, pairs: Ints) -> Bools:
         """By the arguments alone, in whichever order. -> [M, R]"""
-        possible: Bools = self.allowed[found.labels[pairs[:, 0]], found.labels[pairs[:, 1]]]
+        possible: Bools = self.allowed[predicted.labels[pairs[:, 0]], predicted.labels[pairs[:, 1]]]
         return possible
 
-    def _readable(self, found: PredictedSpans, pairs: Ints) -> Bools:
+    def _reportable(self, predicted: PredictedSpans, pairs: Ints) -> Bools:
         """A symmetric relation is read once, from the pair in the order of the text. -> [M, R]"""
         head, tail = pairs[:, 0], pairs[:, 1]
-        start, end = found.spans[:, 1], found.spans[:, 2]
+        start, end = predicted.spans[:, 1], predicted.spans[:, 2]
         in_order = (start[head] < start[tail]) | ((start[head] == start[tail]) & (end[head] < end[tail]))
-        readable: Bools = self._possible(found, pairs) & (in_order[:, None] | ~np.array(self.symmetric, np.bool_))
+        readable: Bools = self._possible(predicted, pairs) & (in_order[:, None] | ~np.array(self.symmetric, np.bool_))
         return readable

@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.decoding.overlaps import overlap_free
+from spanwise.decoding.overlaps import non_overlapping_rows
 from spanwise.decoding.probabilities import sigmoid
 from spanwise.seam.batch import Array, Batch, Floats, Ints
 from spanwise.seam.decoder import (
@@ -25,8 +25,8 @@ from spanwise.seam.decoder import (
 )
 
 A = TypeVar("A")
-CUT = 0.5  # the probability above which a word is a start or an end, and a pair of them a span
-CELLS_AT_ONCE = 2**14
+DECISION_THRESHOLD = 0.5  # the probability above which a word is a start or an end, and a pair of them a span
+CELL_BLOCK_SIZE = 2**14
 Matching = Literal["heuristic", "nearest", "classifier"]
 
 
@@ -79,15 +79,17 @@ class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores
         length, labels = first.start.shape[1:]
         hidden = ~batch.words.scored.astype(np.bool_)
         start, end = (_by_label(logits, hidden) for logits in first)  # [B·C, T]
-        match = {"heuristic": heuristic, "nearest": nearest, "classifier": crossed}[self.matching]
+        match = {"heuristic": match_heuristic, "nearest": match_nearest, "classifier": match_all}[self.matching]
         begin, last = match(start, end)
         group, position = np.divmod(begin, length)
         spans = np.stack((group // labels, position, last % length + 1), axis=1)
-        found = PredictedSpans(spans, group % labels, np.minimum(start.ravel()[begin], end.ravel()[last]))
+        predicted = PredictedSpans(spans, group % labels, np.minimum(start.ravel()[begin], end.ravel()[last]))
         if self.matching != "classifier":
-            return Proposal(self._kept(found, thresholds))
+            return Proposal(self._kept(predicted, thresholds))
         cells = begin * length + last % length
-        return Proposal(found, (CellRows(cells[at : at + CELLS_AT_ONCE]) for at in range(0, len(cells), CELLS_AT_ONCE)))
+        return Proposal(
+            predicted, (CellRows(cells[at : at + CELL_BLOCK_SIZE]) for at in range(0, len(cells), CELL_BLOCK_SIZE))
+        )
 
     def decode(
         self,
@@ -96,39 +98,41 @@ class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores
         batch: Batch[Array],
         thresholds: ScoreThresholds,
     ) -> list[Prediction]:
-        found = proposal.spans
+        predicted = proposal.spans
         blocks = [sigmoid(scores.logits) for _, scores in second]
         if blocks:  # there are none without a classifier, and for entities that were given
             joined = np.concatenate(blocks)
-            found = found._replace(scores=np.minimum(joined, found.scores)).take(joined > CUT)
-            found = self._kept(found, thresholds)
-        return to_predictions(found, batch.size)
+            predicted = predicted._replace(scores=np.minimum(joined, predicted.scores)).take(
+                joined > DECISION_THRESHOLD
+            )
+            predicted = self._kept(predicted, thresholds)
+        return to_predictions(predicted, batch.size)
 
-    def _kept(self, found: PredictedSpans, thresholds: ScoreThresholds) -> PredictedSpans:
-        found = found.take(found.scores >= thresholds.entities[found.labels])
-        if self.nested or not len(found.spans):
-            return found
-        return found.take(overlap_free(found))
+    def _kept(self, predicted: PredictedSpans, thresholds: ScoreThresholds) -> PredictedSpans:
+        predicted = predicted.take(predicted.scores >= thresholds.entities[predicted.labels])
+        if self.nested or not len(predicted.spans):
+            return predicted
+        return predicted.take(non_overlapping_rows(predicted))
 
 
 def _by_label(logits: Floats, hidden: Array) -> Floats:
     """Probabilities with labels before words, none for words that are not scored. [B, T, C] -> [B·C, T]"""
-    chances = np.where(hidden[..., None], 0.0, sigmoid(logits)).astype(np.float32, copy=False)
-    by_label: Floats = chances.transpose(0, 2, 1).reshape(-1, logits.shape[1])
+    probabilities = np.where(hidden[..., None], 0.0, sigmoid(logits)).astype(np.float32, copy=False)
+    by_label: Floats = probabilities.transpose(0, 2, 1).reshape(-1, logits.shape[1])
     return by_label
 
 
-def nearest(start: Floats, end: Floats) -> Matches:
+def match_nearest(start: Floats, end: Floats) -> Matches:
     """Every start with the nearest end at or behind it. start, end [groups, T]"""
     starts, ends = _above(start), _above(end)
     at = np.searchsorted(ends, starts)
-    found = at < len(ends)
-    starts, stops = starts[found], ends[at[found]]
+    predicted = at < len(ends)
+    starts, stops = starts[predicted], ends[at[predicted]]
     together = _groups(starts, start) == _groups(stops, start)
     return Matches(starts[together], stops[together])
 
 
-def heuristic(start: Floats, end: Floats) -> Matches:
+def match_heuristic(start: Floats, end: Floats) -> Matches:
     """Algorithm 1 of LEAR, without its loop. start, end [groups, T]
 
     Its machine takes starts until an end comes, then ends until a start comes; of each run the most probable counts,
@@ -150,7 +154,7 @@ def heuristic(start: Floats, end: Floats) -> Matches:
     return Matches(first[np.searchsorted(begun, ended)], last)
 
 
-def crossed(start: Floats, end: Floats) -> Matches:
+def match_all(start: Floats, end: Floats) -> Matches:
     """Every start with every end of its group at or behind it. start, end [groups, T]"""
     starts, ends = _above(start), _above(end)
     border = (_groups(starts, start) + 1) * start.shape[1]
@@ -161,17 +165,17 @@ def crossed(start: Floats, end: Floats) -> Matches:
     return Matches(starts[head], ends[first[head] + rank])
 
 
-def _above(chances: Floats) -> Ints:
-    return np.flatnonzero(chances > CUT)
+def _above(probabilities: Floats) -> Ints:
+    return np.flatnonzero(probabilities > DECISION_THRESHOLD)
 
 
-def _groups(cells: Ints, chances: Floats) -> Ints:
-    groups: Ints = cells // chances.shape[1]
+def _groups(cells: Ints, probabilities: Floats) -> Ints:
+    groups: Ints = cells // probabilities.shape[1]
     return groups
 
 
-def _best(span: Ints, cells: Ints, chances: Floats) -> tuple[Ints, Ints]:
+def _best(span: Ints, cells: Ints, probabilities: Floats) -> tuple[Ints, Ints]:
     """Of each span that occurs, the most probable of its cells, the first of equals."""
-    order = np.lexsort((cells, -chances.ravel()[cells], span))
-    found, first = np.unique(span[order], return_index=True)
-    return found, cells[order[first]]
+    order = np.lexsort((cells, -probabilities.ravel()[cells], span))
+    predicted, first = np.unique(span[order], return_index=True)
+    return predicted, cells[order[first]]

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.decoding.overlaps import overlap_free
+from spanwise.decoding.overlaps import non_overlapping_rows
 from spanwise.decoding.probabilities import sigmoid, softmax
 from spanwise.seam.batch import Array, Batch, Floats, Ints
 from spanwise.seam.decoder import (
@@ -115,7 +115,7 @@ def select_spans(
     found = PredictedSpans(spans[rows].astype(np.int64, copy=False), labels, scores)
     if nested or not len(rows):
         return found
-    return found.take(overlap_free(found, shared=multi_label))
+    return found.take(non_overlapping_rows(found, shared=multi_label))
 
 
 def _exclusive(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:

@@ -14,7 +14,7 @@ from spanwise.demo.grammar import Phrase, Rule, Writer, read_rules
 from spanwise.demo.names import Names
 from spanwise.demo.schema import demo_schema
 from spanwise.document import Document, Entity, Relation
-from spanwise.files import replacing
+from spanwise.files import atomic_file
 
 SEED = 13
 SIZES = {"train": 480, "dev": 80, "test": 80}
@@ -94,7 +94,7 @@ def write_corpus(folder: Path, seed: int = SEED) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as draft:
+    with atomic_file(path) as draft:
         draft.write_bytes(text.encode())  # the same bytes on every system, line ends included
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spanwise.schema import EntityType, RelationType, Schema
 
 _EVENTS = {
-    "Acquire": "A word that tells of an event in which one organisation buys another, such as bought or takeover.",
+    "Acquire": "A word that tells of an event in which one organization buys another, such as bought or takeover.",
     "Appoint": "A word that tells of an event in which somebody is given an office, such as named or appointment.",
     "Open": "A word that tells of an event in which a building or an exhibition opens, such as inaugurated.",
     "Strike": "A word that tells of an event in which workers stop work in protest, such as strike or walked out.",
@@ -15,7 +15,7 @@ _EVENTS = {
 _ENTITIES = {
     "Person": "The name of a person, with the honorific before it.",
     "Role": "An office or job that a named person holds or is given, with the body it belongs to if named with it.",
-    "Organisation": "The name of a company, university, authority, union, club or foundation.",
+    "Organization": "The name of a company, university, authority, union, club or foundation.",
     "Place": "The name of a town, region or country, also inside other names.",
     "Facility": "The name of a building or site such as an airport, hospital, harbour or hall.",
     "Product": "The name of something that is made and sold, with maker and number where they belong to the name.",
@@ -23,8 +23,8 @@ _ENTITIES = {
     "Money": "A sum of money with its currency.",
     **_EVENTS,
 }
-_BODIES = ("Organisation",)
-_ACTORS = ("Person", "Organisation")
+_BODIES = ("Organization",)
+_ACTORS = ("Person", "Organization")
 _ALL_EVENTS = tuple(_EVENTS)
 
 
@@ -32,24 +32,24 @@ def demo_schema() -> Schema:
     """Eight types of names and six of event triggers; nine relations and six kinds of event arguments."""
     relations = (
         RelationType(
-            "works_for", "The person works, worked or plays for the organisation.", False, ("Person",), _BODIES
+            "works_for", "The person works, worked or plays for the organization.", False, ("Person",), _BODIES
         ),
         RelationType("holds", "The person holds the office or job.", False, ("Person",), ("Role",)),
         RelationType(
             "located_in",
-            "The organisation or building stands in the place or carries its name.",
+            "The organization or building stands in the place or carries its name.",
             False,
-            ("Organisation", "Facility"),
+            ("Organization", "Facility"),
             ("Place",),
         ),
         RelationType(
-            "headquartered_in", "The organisation has its head office in the place.", False, _BODIES, ("Place",)
+            "headquartered_in", "The organization has its head office in the place.", False, _BODIES, ("Place",)
         ),
-        RelationType("founded_by", "The organisation was founded by the person.", False, _BODIES, ("Person",)),
-        RelationType("acquired", "The first organisation bought the second, or is about to.", False, _BODIES, _BODIES),
-        RelationType("part_of", "The first organisation belongs to the second.", False, _BODIES, _BODIES),
-        RelationType("makes", "The organisation makes the product.", False, _BODIES, ("Product",)),
-        RelationType("partner_of", "The two organisations work together.", True, _BODIES, _BODIES),
+        RelationType("founded_by", "The organization was founded by the person.", False, _BODIES, ("Person",)),
+        RelationType("acquired", "The first organization bought the second, or is about to.", False, _BODIES, _BODIES),
+        RelationType("part_of", "The first organization belongs to the second.", False, _BODIES, _BODIES),
+        RelationType("makes", "The organization makes the product.", False, _BODIES, ("Product",)),
+        RelationType("partner_of", "The two organizations work together.", True, _BODIES, _BODIES),
         RelationType(
             "agent", "Who carries out the event: buyer, opener, striker, giver, winner.", False, _ALL_EVENTS, _ACTORS
         ),

@@ -36,7 +36,7 @@ def run_demo(folder: Path, listener: Listener) -> Showcase:
     model = folder / MODEL
     corpus = corpora.load("demo")
     if (model / SUMMARY).exists():
-        listener.tell(f"{model} is trained already; delete it to train again.")
+        listener.notice(f"{model} already holds a trained model; delete it to train again.")
     else:
         train(Recipe.load(find_recipe("demo")), model, listener, corpus)
     extractor = Extractor.from_pretrained(model)

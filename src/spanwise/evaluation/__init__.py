@@ -1,7 +1,7 @@
-"""A model's scores on labelled documents."""
+"""A model's scores on labeled documents."""
 
 from __future__ import annotations
 
-from spanwise.evaluation.scoring import evaluate, predictions, unreachable
+from spanwise.evaluation.scoring import evaluate, predictions, unreachable_notices
 
-__all__ = ["evaluate", "predictions", "unreachable"]
+__all__ = ["evaluate", "predictions", "unreachable_notices"]

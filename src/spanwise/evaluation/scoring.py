@@ -1,4 +1,4 @@
-"""Score a model: what it predicts on labelled documents against what they mark."""
+"""Score a model: what it predicts on labeled documents against what they mark."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from spanwise.document import Document
 from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Evaluation
 from spanwise.pipeline.pipeline import Threshold
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 
-Labelled = Document | AlignedDocument
+LabeledDocument = Document | AlignedDocument
 
 
 def evaluate(
     model: Extractor | Path | str,
-    gold: Sequence[Labelled],
+    gold: Sequence[LabeledDocument],
     threshold: Threshold | None = None,
     relation_threshold: Threshold | None = None,
     *,
     heads: bool = False,
-    reads: str | None = None,
+    reader: str | None = None,
 ) -> Evaluation:
-    """Strict scores of a model, or of the model in a folder, on labelled documents; all gold counts, alignable or not.
+    """Strict scores of a model, or of the model in a folder, on labeled documents; all gold counts, alignable or not.
 
-    With `heads`, gold entities that mark a head region count by it. `reads` names the member of a bundle in a folder
-    that reads out.
+    With `heads`, gold entities that mark a head region count by it. `reader` names the member of a bundle in a folder
+    that makes the predictions.
     """
-    extractor = model if isinstance(model, Extractor) else Extractor.from_pretrained(model, reads=reads)
-    rows = scorable(extractor, gold)
+    extractor = model if isinstance(model, Extractor) else Extractor.from_pretrained(model, reader=reader)
+    rows = gold_for_model(extractor, gold)
     predicted = predictions(extractor, [row.document for row in rows], threshold, relation_threshold)
     return metrics.evaluate(rows, predicted, extractor.schema, heads=heads)
 
@@ -42,31 +42,31 @@ def predictions(
     threshold: Threshold | None = None,
     relation_threshold: Threshold | None = None,
 ) -> list[Document]:
-    """What the model predicts on labelled documents, whose labels it must know."""
+    """What the model predicts on labeled documents, whose labels it must know."""
     extractor.schema.check(gold, "the evaluation data")
     return list(extractor.stream(gold, threshold=threshold, relation_threshold=relation_threshold))
 
 
-def scorable(extractor: Extractor, gold: Sequence[Labelled]) -> list[AlignedDocument]:
+def gold_for_model(extractor: Extractor, gold: Sequence[LabeledDocument]) -> list[AlignedDocument]:
     """The documents with words, and with relations only if the model predicts any."""
-    rows = [aligned(row) for row in gold]
+    rows = [align(row) for row in gold]
     if extractor.pipeline.reader.traits.relations:
         return rows
     return [replace(row, document=row.document.without_relations()) for row in rows]
 
 
-def unreachable(extractor: Extractor, gold: Sequence[Labelled]) -> list[str]:
-    """What of the gold the model cannot predict, whatever it learnt; it counts against recall all the same."""
-    rows = [aligned(row) for row in gold]
+def unreachable_notices(extractor: Extractor, gold: Sequence[LabeledDocument]) -> list[str]:
+    """What of the gold the model cannot predict, whatever it learned; it counts against recall all the same."""
+    rows = [align(row) for row in gold]
     spans = [span for row in rows for span in row.spans]
     reader = extractor.pipeline.reader
     widest = reader.traits.max_width
     wide = sum(span is not None and widest is not None and span[1] - span[0] > widest for span in spans)
     notices = []
     if misaligned := spans.count(None):
-        notices.append(f"{misaligned} gold entities do not fall on word borders and cannot be found.")
+        notices.append(f"{misaligned} gold entities do not fall on word boundaries and cannot be predicted.")
     if wide:
-        notices.append(f"{wide} gold entities are wider than the model's {widest} words and cannot be found.")
+        notices.append(f"{wide} gold entities are wider than the model's {widest} words and cannot be predicted.")
     if any(row.document.relations for row in rows) and not reader.traits.relations:
-        notices.append(f"{reader.name} does not predict relations; those of the data are not scored.")
+        notices.append(f"{reader.name} does not predict relations; the relations in the data are not scored.")
     return notices

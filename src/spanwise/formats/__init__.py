@@ -15,10 +15,10 @@ from spanwise.formats.dygie import DYGIE
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
 from spanwise.formats.jsonl import JSONL
 from spanwise.formats.oneie import ONEIE
-from spanwise.formats.reading import Reading
+from spanwise.formats.reading import Reader
 from spanwise.formats.report import Report
 from spanwise.formats.spert import SPERT
-from spanwise.formats.writing import Writing
+from spanwise.formats.writing import Writer
 
 __all__ = [
     "EVENT_TYPES", "FORMATS", "UNTYPED", "Format", "Report", "detect", "format_for_writing", "read", "triggers_only",
@@ -53,8 +53,8 @@ def read(
         _check_readable(Path(path))
         if Path(path).is_dir() and not chosen.is_folder:
             raise FormatError(f"this is a folder, but {name!r} is one file; give a file in it.", path)
-    reading = Reading(None if standard else Path(path), scheme, skip_bad, Report() if report is None else report)
-    return _counted(chosen.read(reading), reading)
+    reader = Reader(None if standard else Path(path), scheme, skip_bad, Report() if report is None else report)
+    return _counted(chosen.read(reader), reader)
 
 
 def write(
@@ -77,10 +77,10 @@ def write(
     standard = str(path) == "-"
     if standard and chosen is not JSONL:
         raise FormatError(f"only 'jsonl' can go to standard output, not {name!r}; name a file.")
-    writing = Writing(None if standard else Path(path), scheme, lossy, Report() if report is None else report)
-    held = documents if chosen.holds_heads else map(writing.without_heads, documents)
+    writer = Writer(None if standard else Path(path), scheme, lossy, Report() if report is None else report)
+    held = documents if chosen.holds_heads else map(writer.without_heads, documents)
     try:
-        chosen.write(held, writing)
+        chosen.write(held, writer)
     except FormatError as error:
         if error.path is not None:
             raise
@@ -100,9 +100,9 @@ def detect(path: Path | str) -> str:
     if name := _by_suffix(path):
         return name
     problem = (
-        "this is a folder without .ann files; give one file, or name its format"
+        "this is a folder without .ann files; give one file, or choose its format"
         if path.is_dir()
-        else "the format is not recognised; name it"
+        else "the format is not recognized; choose it"
     )
     raise FormatError(f"{problem}: one of {', '.join(FORMATS)}.", path)
 
@@ -114,7 +114,7 @@ def format_for_writing(path: Path | str) -> str:
     if name := _by_suffix(Path(path)):
         return name
     raise FormatError(
-        f"the extension {Path(path).suffix!r} does not tell the format; name it: one of {', '.join(FORMATS)}.",
+        f"the extension {Path(path).suffix!r} does not determine the format; choose one of {', '.join(FORMATS)}.",
         path,
     )
 
@@ -138,13 +138,13 @@ def _check_readable(path: Path) -> None:
         )
 
 
-def _counted(documents: Iterator[Document], reading: Reading) -> Iterator[Document]:
-    read, bad = 0, reading.report.bad
+def _counted(documents: Iterator[Document], reader: Reader) -> Iterator[Document]:
+    read, bad = 0, reader.report.bad
     for document in documents:
         read += 1
-        reading.report.read += 1
+        reader.report.read += 1
         yield document
     if not read:
-        bad = reading.report.bad - bad
-        problem = f"all of its {bad} records are bad, the first: {reading.report.errors[0]}" if bad else "it is empty"
-        raise FormatError(f"the file holds no documents: {problem}", reading.name)
+        bad = reader.report.bad - bad
+        problem = f"all of its {bad} records are bad, the first: {reader.report.errors[0]}" if bad else "it is empty"
+        raise FormatError(f"the file holds no documents: {problem}", reader.name)

@@ -1,4 +1,4 @@
-"""What a format is: a name, a reader, a writer, and how its files are recognised."""
+"""What a format is: a name, a reader, a writer, and how its files are recognized."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats import json_array
-from spanwise.formats.reading import MAX_RECORD, Reading, json_object
-from spanwise.formats.writing import Writing
+from spanwise.formats.reading import MAX_RECORD, Reader, json_object
+from spanwise.formats.writing import Writer
 
 _HEAD = 2**16
 
 
 @dataclass(frozen=True)
 class Probe:
-    """The beginning of an input: enough to recognise its format."""
+    """The beginning of an input: enough to recognize its format."""
 
     path: Path
     lines: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def _first_record(path: Path, opening: str) -> dict[str, Any] | None:
                 first = next((line for line in iter(lambda: stream.readline(MAX_RECORD), b"") if line.strip()), b"")
                 return json_object(first.decode("utf-8-sig", errors="replace"))
     except FormatError:
-        pass  # a broken record is told by the reader, with its place
+        pass  # the reader reports a broken record, with its line
     return None
 
 
@@ -59,8 +59,8 @@ class Format:
 
     name: str
     matches: Callable[[Probe], bool]
-    read: Callable[[Reading], Iterator[Document]]
-    write: Callable[[Iterable[Document], Writing], None] | None
+    read: Callable[[Reader], Iterator[Document]]
+    write: Callable[[Iterable[Document], Writer], None] | None
     needs_words: bool
     holds_heads: bool = False
     suffixes: tuple[str, ...] = ()

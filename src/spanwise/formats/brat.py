@@ -15,9 +15,9 @@ from spanwise.document import Document, Entity, Relation
 from spanwise.errors import AnnotationError, FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, EventView, event_metadata, event_types
-from spanwise.formats.fields import clipped, shown
-from spanwise.formats.reading import MAX_RECORD, Line, Reading
-from spanwise.formats.writing import BOM, Writing, guard_bom
+from spanwise.formats.fields import short_repr, shorten
+from spanwise.formats.reading import MAX_RECORD, Line, Reader
+from spanwise.formats.writing import BOM, Writer, guard_bom
 
 _ENTITY = re.compile(r"(\S+) ([0-9]{1,12}) ([0-9]{1,12})")
 _DISCONTINUOUS = re.compile(r"\S+ [0-9]+ [0-9]+(;[0-9]+ [0-9]+)+")
@@ -51,9 +51,9 @@ class _Standoff:
         if kind in _IGNORED:
             self.ignored[f"brat {_IGNORED[kind]}"] += 1
         elif kind not in {"T", "R", "E"}:
-            raise FormatError(f"the annotation {shown(id)} is of no kind that brat knows; correct or remove the line.")
+            raise FormatError(f"the annotation {short_repr(id)} is not a brat annotation; correct or remove the line.")
         elif id in self.entities or id in self.triggers:
-            raise FormatError(f"the id {shown(id)} is given twice; number the annotations apart.")
+            raise FormatError(f"the id {short_repr(id)} is given twice; give each annotation an id of its own.")
         else:
             {"T": self._add_entity, "R": self._add_relation, "E": self._add_event}[kind](id, rest, line.number)
 
@@ -61,12 +61,12 @@ class _Standoff:
         place, _, text = rest.partition("\t")
         if _DISCONTINUOUS.fullmatch(place):
             raise FormatError(
-                f"{clipped(id)} is discontinuous ({shown(place)}), which a document cannot hold; "
+                f"{shorten(id)} is discontinuous ({short_repr(place)}), which a document cannot hold; "
                 f"join or remove its parts."
             )
         if not (match := _ENTITY.fullmatch(place.strip(" "))):
             raise FormatError(
-                f"{clipped(id)} is {shown(place)}, but should be a type, a start and an end; correct the line."
+                f"{shorten(id)} is {short_repr(place)}, but should be a type, a start and an end; correct the line."
             )
         self.entities[id] = Entity(int(match[2]), int(match[3]), match[1])
         self.texts[id] = text
@@ -76,14 +76,15 @@ class _Standoff:
         pairs = sorted((_pair(argument) for argument in arguments), key=lambda pair: pair[0] == "Arg2")
         if len(pairs) != 2:
             raise FormatError(
-                f"{clipped(id)} should be a type and two arguments (Arg1:T1 Arg2:T2), but is {shown(rest)}; correct it."
+                f"{shorten(id)} should be a type and two arguments (Arg1:T1 Arg2:T2), but is {short_repr(rest)}; "
+                f"correct it."
             )
         self.links.append((line, pairs[0][1], pairs[1][1], label))
 
     def _add_event(self, id: str, rest: str, line: int) -> None:
         parts = [_pair(part) for part in rest.split("\t")[0].split()]
         if not parts:
-            raise FormatError(f"{clipped(id)} has no trigger; write it as Type:T1, then its arguments.")
+            raise FormatError(f"{shorten(id)} has no trigger; write it as Type:T1, then its arguments.")
         self.triggers[id] = parts[0][1]
         self.links.extend((line, id, argument, role) for role, argument in parts[1:])
 
@@ -91,12 +92,13 @@ class _Standoff:
         places = {name: index for index, name in enumerate(self.entities)}
         unknown = {name: trigger for name, trigger in self.triggers.items() if trigger not in places}
         if unknown:
-            raise FormatError(f"the events {shown(unknown)} name triggers that are not there; correct them.")
+            raise FormatError(f"the events {short_repr(unknown)} name triggers that do not exist; correct them.")
         places |= {name: places[trigger] for name, trigger in self.triggers.items()}
         for line, head, tail, label in self.links:
             if missing := {head, tail} - places.keys():
                 raise FormatError(
-                    f"{shown(label)} joins {shown(sorted(missing))}, which is not there; correct or remove it.",
+                    f"{short_repr(label)} joins {short_repr(sorted(missing))}, which does not exist; "
+                    f"correct or remove it.",
                     line=line,
                 )
         return Document(
@@ -112,21 +114,21 @@ def _pair(argument: str) -> tuple[str, str]:
     role, colon, id = argument.rpartition(":")
     if not colon or not role or not id:
         raise FormatError(
-            f"the argument {shown(argument)} should be a role and an id with a colon between; correct it."
+            f"the argument {short_repr(argument)} should be a role and an id with a colon between; correct it."
         )
     return role, id
 
 
-def _standoff(reading: Reading) -> _Standoff:
+def _standoff(reader: Reader) -> _Standoff:
     standoff = _Standoff()
-    if reading.path is None or not reading.path.exists():
+    if reader.path is None or not reader.path.exists():
         return standoff
-    for line in reading.lines():
+    for line in reader.lines():
         if line.raw.strip():
             try:
                 standoff.add(line)
             except FormatError as error:
-                raise reading.placed(error, line.number) from None
+                raise reader.with_location(error, line.number) from None
     return standoff
 
 
@@ -147,8 +149,8 @@ def _fitting(text: str, standoff: _Standoff) -> str:
         if not (wrong := _mismatch(candidate, standoff)):
             return candidate
     raise FormatError(
-        f"{clipped(wrong)} says {shown(standoff.texts[wrong])}, but its offsets hold other text; "
-        f"annotate this very text, unchanged."
+        f"{shorten(wrong)} says {short_repr(standoff.texts[wrong])}, but the text at its offsets differs; "
+        f"the text must not change after annotation."
     )
 
 
@@ -164,33 +166,33 @@ def _flat(text: str) -> str:
     return re.sub(r"\s", " ", text).strip()
 
 
-def _parse(text: Path, reading: Reading) -> Iterator[Document]:
-    beside = replace(reading, path=_beside(text, ".ann"))
+def _parse(text: Path, reader: Reader) -> Iterator[Document]:
+    beside = replace(reader, path=_beside(text, ".ann"))
     try:
         if not text.exists():
-            raise FormatError(f"there is no {text.name} beside it; put the annotated text there.")
+            raise FormatError(f"{text.name} is missing beside it; add the annotated text.")
         standoff = _standoff(beside)
         yield standoff.document(_fitting(_decoded(text), standoff), unquote(text.name.removesuffix(".txt")))
     except (FormatError, AnnotationError) as error:
-        raise beside.placed(error, None) from None
-    reading.report.dropped.update(standoff.ignored)
+        raise beside.with_location(error, None) from None
+    reader.report.dropped.update(standoff.ignored)
 
 
-def _read(reading: Reading) -> Iterator[Document]:
-    path = reading.path
+def _read(reader: Reader) -> Iterator[Document]:
+    path = reader.path
     if path is None:
         raise FormatError("brat files cannot come from standard input; name the folder.")
     found = path.iterdir() if path.is_dir() else [path]
     texts = sorted({_beside(file, ".txt") for file in found if file.suffix in {".txt", ".ann"}})
 
-    yield from reading.documents(((None, text) for text in texts), partial(_parse, reading=reading))
+    yield from reader.documents(((None, text) for text in texts), partial(_parse, reader=reader))
     if bare := sum(not _beside(text, ".ann").exists() for text in texts):
-        reading.note(f"{bare} texts have no .ann file; they are read without annotations")
+        reader.note(f"{bare} texts have no .ann file; they are read without annotations")
 
 
 def _annotations(document: Document) -> Iterator[str]:
     for number, entity in enumerate(document.entities, 1):
-        covered = re.sub("[\n\r\t]", " ", document.slice(entity))
+        covered = re.sub("[\n\r\t]", " ", document.text_of(entity))
         yield f"T{number}\t{entity.label} {entity.start} {entity.end}\t{covered}"
     view = EventView.of(document)
     for number, relation in enumerate(view.relations, 1):
@@ -200,11 +202,11 @@ def _annotations(document: Document) -> Iterator[str]:
         yield f"E{number}\t{document.entities[trigger].label}:T{trigger + 1}{arguments}"
 
 
-def _with_plain_labels(document: Document, writing: Writing) -> Document:
+def _with_plain_labels(document: Document, writer: Writer) -> Document:
     """brat's types hold no space: with `lossy` an underscore takes its place."""
     labels = [entity.label for entity in document.entities] + [relation.label for relation in document.relations]
     spaced = sum(_plain(label) != label for label in labels)
-    writing.lose(document, "space in a label", spaced)
+    writer.drop_or_refuse(document, "space in a label", spaced)
     if not spaced:
         return document
     return replace(
@@ -219,17 +221,17 @@ def _plain(label: str) -> str:
     return re.sub(r"\s", "_", label)
 
 
-def _write(documents: Iterable[Document], writing: Writing) -> None:
-    with writing.folder() as folder:
+def _write(documents: Iterable[Document], writer: Writer) -> None:
+    with writer.folder() as folder:
         for number, document in enumerate(documents, 1):
-            plain = _with_plain_labels(document, writing)
-            writing.tell_unheld(plain, metadata=(EVENT_TYPES,))
-            writing.tell("words", bool(document.words))
+            plain = _with_plain_labels(document, writer)
+            writer.count_unsupported(plain, metadata=(EVENT_TYPES,))
+            writer.count_dropped("words", bool(document.words))
             path = _free_path(folder, document, number)
-            path.write_bytes(writing.encoded(guard_bom(plain.text), document))
+            path.write_bytes(writer.encoded(guard_bom(plain.text), document))
             lines = "".join(f"{line}\n" for line in _annotations(plain))
-            _beside(path, ".ann").write_bytes(writing.encoded(lines, document))
-            writing.report.written += 1
+            _beside(path, ".ann").write_bytes(writer.encoded(lines, document))
+            writer.report.written += 1
 
 
 def _free_path(folder: Path, document: Document, number: int) -> Path:

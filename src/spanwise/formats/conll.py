@@ -11,10 +11,10 @@ from spanwise.document import Document, outermost, overlap
 from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.fields import shown
-from spanwise.formats.reading import Line, Reading
-from spanwise.formats.tokens import on_words, tell_spacing, word_spans
-from spanwise.formats.writing import Writing, guard_bom
+from spanwise.formats.fields import short_repr
+from spanwise.formats.reading import Line, Reader
+from spanwise.formats.tokens import align_to_words, count_spacing, word_spans
+from spanwise.formats.writing import Writer, guard_bom
 
 MAX_SENTENCE = 1_000_000
 _TAG = re.compile(r"O|[BIESLUM]-.+")
@@ -42,20 +42,21 @@ class Layout:
         if len(cells) < 2 or not cells[0]:
             kind = "tabs" if self.separator == "\t" else "spaces"
             raise FormatError(
-                f"{shown(text)} is not a token and a tag with {kind} between them; add the column.", line=line.number
+                f"{short_repr(text)} is not a token and a tag with {kind} between them; add the column.",
+                line=line.number,
             )
         if not self.numbered:
             return cells[0], cells[-1]
         if len(cells[0]) < 2 or not cells[0][-1].isdigit():
             raise FormatError(
-                f"the token {shown(cells[0])} does not end in a digit; read the file as 'conll'.", line=line.number
+                f"the token {short_repr(cells[0])} does not end in a digit; read the file as 'conll'.", line=line.number
             )
         return cells[0][:-1], cells[-1]
 
 
-def _sentences(reading: Reading) -> Iterator[tuple[int, list[Line]]]:
+def _sentences(reader: Reader) -> Iterator[tuple[int, list[Line]]]:
     sentence: list[Line] = []
-    for line in reading.lines():
+    for line in reader.lines():
         if line.raw.strip() and not _DOCSTART_LINE.match(line.raw):
             if len(sentence) <= MAX_SENTENCE:
                 sentence.append(line)
@@ -66,24 +67,24 @@ def _sentences(reading: Reading) -> Iterator[tuple[int, list[Line]]]:
         yield sentence[0].number, sentence
 
 
-def _survey(reading: Reading, numbered: bool) -> Layout:
+def _detect_layout(reader: Reader, numbered: bool) -> Layout:
     """Look through the file once: the separator, the scheme, and whether its tokens are Chinese characters."""
-    separator, tags, tokens, characters = "", schemes.Survey(), 0, 0
-    for _, sentence in _sentences(reading):
+    separator, tags, tokens, characters = "", schemes.SchemeDetector(), 0, 0
+    for _, sentence in _sentences(reader):
         separator = separator or ("\t" if any(b"\t" in line.raw for line in sentence) else " ")
         layout = Layout(separator, numbered)
         rows = list(_readable(layout, sentence))
         tags.add(tag for _, tag in rows)
         tokens += len(rows)
         characters += _characters(token for token, _ in rows)
-    if reading.scheme is None:
+    if reader.scheme is None:
         scheme = tags.scheme()
-        reading.note(f"scheme {scheme} (detected)")
+        reader.note(f"scheme {scheme} (detected)")
     else:
-        scheme = schemes.scheme_named(reading.scheme)
+        scheme = schemes.scheme_named(reader.scheme)
     joiner = "" if numbered else _joiner(characters, tokens)
     if not joiner:
-        reading.note("characters joined without spaces (detected)")
+        reader.note("characters joined without spaces (detected)")
     return Layout(separator, numbered, scheme, joiner)
 
 
@@ -100,15 +101,15 @@ def _readable(layout: Layout, sentence: list[Line]) -> Iterator[tuple[str, str]]
     for line in sentence:
         try:
             yield layout.columns(line)
-        except FormatError:  # told when the sentence itself is read
+        except FormatError:  # reported when the sentence itself is read
             continue
 
 
-def _read(reading: Reading, numbered: bool) -> Iterator[Document]:
+def _read(reader: Reader, numbered: bool) -> Iterator[Document]:
     try:
-        layout = _survey(reading, numbered)
+        layout = _detect_layout(reader, numbered)
     except FormatError as error:
-        raise reading.placed(error, None) from None
+        raise reader.with_location(error, None) from None
     repaired = 0
 
     def parse(sentence: list[Line]) -> Iterator[Document]:
@@ -123,27 +124,27 @@ def _read(reading: Reading, numbered: bool) -> Iterator[Document]:
         yield Document.from_words([token for token, _ in rows], spans, joiner=layout.joiner)
         repaired += repairs
 
-    yield from reading.documents(_sentences(reading), parse)
+    yield from reader.documents(_sentences(reader), parse)
     if repaired:
-        reading.note(
+        reader.note(
             f"{repaired} tags out of place for {layout.scheme}; each starts or ends an entity, none was dropped"
         )
 
 
-def _encode(document: Document, writing: Writing, scheme: str) -> str | None:
-    flat = _flat(on_words(document, writing), writing)
+def _encode(document: Document, writer: Writer, scheme: str) -> str | None:
+    flat = _flat(align_to_words(document, writer), writer)
     words = flat.word_texts
-    if not words or not _holdable(flat):
+    if not words or not _supported(flat):
         kind = "word or label with a tab or line end" if words else "text without words"
-        writing.lose(document, f"document left out for a {kind}")
+        writer.drop_or_refuse(document, f"document left out for a {kind}")
         return None
-    tell_spacing(document, _joiner(_characters(words), len(words)), writing)
-    writing.tell_unheld(flat, id=True)
+    count_spacing(document, _joiner(_characters(words), len(words)), writer)
+    writer.count_unsupported(flat, id=True)
     tags = schemes.encode(word_spans(flat), len(words), scheme)
     return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
 
 
-def _holdable(document: Document) -> bool:
+def _supported(document: Document) -> bool:
     """Words and labels that keep to their cell, and no word that would be taken for the mark of a document."""
     labels = [entity.label for entity in document.entities]
     return (
@@ -153,34 +154,34 @@ def _holdable(document: Document) -> bool:
     )
 
 
-def _flat(document: Document, writing: Writing) -> Document:
+def _flat(document: Document, writer: Writer) -> Document:
     """The document without relations and overlaps."""
-    writing.lose(document, "relation", len(document.relations))
+    writer.drop_or_refuse(document, "relation", len(document.relations))
     if not overlap(document.entities):
         return document.without_relations()
     kept = outermost(document.entities)
     same = len(document.entities) - len({(e.start, e.end) for e in document.entities})
-    writing.lose(document, "further label on one span", same)
-    writing.lose(document, "nested or overlapping entity", len(document.entities) - len(kept) - same)
+    writer.drop_or_refuse(document, "second label on one span", same)
+    writer.drop_or_refuse(document, "nested or overlapping entity", len(document.entities) - len(kept) - same)
     return document.with_annotations(kept)
 
 
-def _lines(documents: Iterable[Document], writing: Writing) -> Iterator[bytes]:
-    scheme = schemes.scheme_named(writing.scheme)
+def _lines(documents: Iterable[Document], writer: Writer) -> Iterator[bytes]:
+    scheme = schemes.scheme_named(writer.scheme)
     first = True
 
     def encode(document: Document) -> str | None:
         nonlocal first
-        text = _encode(document, writing, scheme)
+        text = _encode(document, writer, scheme)
         guarded = guard_bom(text) if first and text is not None else text
         first = first and text is None
         return guarded
 
-    return writing.each(documents, encode)
+    return writer.each(documents, encode)
 
 
-def _write(documents: Iterable[Document], writing: Writing) -> None:
-    writing.file(_lines(documents, writing))
+def _write(documents: Iterable[Document], writer: Writer) -> None:
+    writer.file(_lines(documents, writer))
 
 
 def _rows(probe: Probe) -> list[str]:

@@ -13,10 +13,10 @@ from spanwise.document import Document, Relation
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, EventView, event_metadata, without_links_to_triggers
-from spanwise.formats.fields import arrays, checked, identifier, row, shown, strings
-from spanwise.formats.reading import Reading
-from spanwise.formats.tokens import WordSpan, on_words, tell_spacing, without, word_spans
-from spanwise.formats.writing import Writing, dumps
+from spanwise.formats.fields import arrays, check_type, identifier, row, short_repr, strings
+from spanwise.formats.reading import Reader
+from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, without, word_spans
+from spanwise.formats.writing import Writer, dumps
 
 _KEYS = frozenset({"doc_key", "sentences", "ner", "relations", "events", "clusters"})
 _METADATA = ("doc_key", "sentence", "clusters", EVENT_TYPES)
@@ -44,7 +44,8 @@ class _Sentence:
         for side in (head, tail):
             if side not in self._mentions:
                 raise FormatError(
-                    f"the relation {shown(label)} joins tokens {shown(side)}, which are no entity; correct the tokens."
+                    f"the relation {short_repr(label)} joins tokens {short_repr(side)}, which are not an entity; "
+                    f"correct the tokens."
                 )
         self.relations.append(Relation(self._mentions[head], self._mentions[tail], label))
 
@@ -52,14 +53,14 @@ class _Sentence:
         """A trigger `[token, type]` and arguments `[start, end, role]`."""
         if not parts:
             raise FormatError("an event is empty; give it a trigger.")
-        first = checked(parts[0], list, "the trigger")
+        first = check_type(parts[0], list, "the trigger")
         bounds = first[:1] * 2 + first[1:] if len(first) == 2 else first
         start, end, label = row(bounds, (int, int, str), "the trigger")
         trigger = len(self.spans)
         self._mark(start, end, label)
         self.event_types.append(label)
         for part in parts[1:]:
-            start, end, role = row(checked(part, list, "the argument"), (int, int, str), "the argument")
+            start, end, role = row(check_type(part, list, "the argument"), (int, int, str), "the argument")
             if (start, end) not in self._mentions:
                 self.add_mention(start, end, UNTYPED)
             self.relations.append(Relation(trigger, self._mentions[start, end], role))
@@ -68,18 +69,18 @@ class _Sentence:
         span = WordSpan(start - self._offset, end + 1 - self._offset, label)
         if not 0 <= span.first < span.last <= len(self.words):
             raise FormatError(
-                f"{shown(label)} at tokens {shown(start)} to {shown(end)} lies outside its sentence, which has "
-                f"tokens {self._offset} to {self._offset + len(self.words) - 1}; "
+                f"{short_repr(label)} at tokens {short_repr(start)} to {short_repr(end)} lies outside its sentence, "
+                f"which has tokens {self._offset} to {self._offset + len(self.words) - 1}; "
                 f"offsets count through the document and ends are inclusive."
             )
         self.spans.append(span)
 
 
-def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
-    reading.tell_unknown(record, _KEYS)
+def _parse(record: dict[str, Any], reader: Reader) -> Iterator[Document]:
+    reader.count_unknown_fields(record, _KEYS)
     key, sentences = identifier(record, "doc_key"), arrays(record, "sentences")
     if not sentences:
-        raise FormatError(f"'sentences' is missing or empty in {shown(record)}; give an array of token arrays.")
+        raise FormatError(f"'sentences' is missing or empty in {short_repr(record)}; give an array of token arrays.")
     layers = {name: _layer(record, name, len(sentences)) for name in ("ner", "relations", "events")}
     offset = 0
     for index, tokens in enumerate(sentences):
@@ -107,22 +108,22 @@ def _layer(record: dict[str, Any], name: str, sentences: int) -> list[list[list[
         raise FormatError(
             f"{name!r} is given for {len(layer)} sentences, but there are {sentences}; give one list each."
         )
-    return [[checked(item, list, f"an item of {name!r}") for item in items] for items in layer]
+    return [[check_type(item, list, f"an item of {name!r}") for item in items] for items in layer]
 
 
 def _clusters(record: dict[str, Any]) -> list[list[list[int]]]:
     return [
-        [row(checked(span, list, "a cluster's span"), (int, int), "a cluster's span") for span in cluster]
+        [row(check_type(span, list, "a cluster's span"), (int, int), "a cluster's span") for span in cluster]
         for cluster in arrays(record, "clusters")
     ]
 
 
-def _read(reading: Reading) -> Iterator[Document]:
-    return reading.json_line_documents(partial(_parse, reading=reading))
+def _read(reader: Reader) -> Iterator[Document]:
+    return reader.json_line_documents(partial(_parse, reader=reader))
 
 
 def _groups(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Neighbours that are sentences of one document."""
+    """Neighbors that are sentences of one document."""
     group: list[Document] = []
     for document in documents:
         if group and not _follows(group[-1].metadata, document.metadata):
@@ -142,13 +143,13 @@ def _follows(one: Any, two: Any) -> bool:
     )
 
 
-def _encode(group: list[Document], key: str, writing: Writing) -> str:
+def _encode(group: list[Document], key: str, writer: Writer) -> str:
     record: dict[str, Any] = {"doc_key": key, "sentences": [], "ner": [], "relations": [], "events": []}
     offset = 0
     for document in group:
-        kept = _holdable(document, writing)
-        tell_spacing(document, " ", writing)
-        writing.tell_unheld(kept, metadata=_METADATA)
+        kept = _supported(document, writer)
+        count_spacing(document, " ", writer)
+        writer.count_unsupported(kept, metadata=_METADATA)
         record["sentences"].append(kept.word_texts)
         for layer, marks in _layers(kept, offset).items():
             record[layer].append(marks)
@@ -159,7 +160,7 @@ def _encode(group: list[Document], key: str, writing: Writing) -> str:
     if clusters is not None and _within(clusters, offset):
         record["clusters"] = clusters
     elif clusters:
-        writing.lose(group[0], "coreference cluster of sentences that are not there", len(clusters))
+        writer.drop_or_refuse(group[0], "coreference cluster of sentences that are not there", len(clusters))
     return dumps(record, group[0]) + "\n"
 
 
@@ -181,34 +182,34 @@ def _within(clusters: Any, tokens: int) -> bool:
     return all(0 <= start <= end < tokens for cluster in clusters for start, end in cluster)
 
 
-def _holdable(document: Document, writing: Writing) -> Document:
+def _supported(document: Document, writer: Writer) -> Document:
     """What the format can say: triggers of one word, and relations between spans that belong to one mention."""
-    kept = on_words(document, writing)
+    kept = align_to_words(document, writer)
     wide = {t for t, span in enumerate(word_spans(kept)) if span.last - span.first > 1}
     wide &= set(EventView.of(kept).triggers)
-    writing.lose(document, "event trigger of several words", len(wide))
-    kept = without_links_to_triggers(without(kept, wide, writing), writing)
+    writer.drop_or_refuse(document, "event trigger of several words", len(wide))
+    kept = without_links_to_triggers(without(kept, wide, writer), writer)
     view = EventView.of(kept)
     first: dict[tuple[int, int], int] = {}
     for index in view.mentions:
         first.setdefault((kept.entities[index].start, kept.entities[index].end), index)
     reachable = {*first.values(), *view.triggers}
     relations = [r for r in kept.relations if r.head in reachable and r.tail in reachable]
-    writing.lose(document, "relation of an entity that shares its span", len(kept.relations) - len(relations))
+    writer.drop_or_refuse(document, "relation of an entity that shares its span", len(kept.relations) - len(relations))
     return kept.with_annotations(kept.entities, relations)
 
 
-def _lines(documents: Iterable[Document], writing: Writing) -> Iterator[bytes]:
+def _lines(documents: Iterable[Document], writer: Writer) -> Iterator[bytes]:
     for number, group in enumerate(_groups(documents)):
         first = group[0]
         key = str(first.metadata.get("doc_key", first.id)) or f"document-{number}"
-        text = _encode(group, key, writing)
-        writing.report.written += len(group)
-        yield writing.encoded(text, first)
+        text = _encode(group, key, writer)
+        writer.report.written += len(group)
+        yield writer.encoded(text, first)
 
 
-def _write(documents: Iterable[Document], writing: Writing) -> None:
-    writing.file(_lines(documents, writing))
+def _write(documents: Iterable[Document], writer: Writer) -> None:
+    writer.file(_lines(documents, writer))
 
 
 DYGIE = Format(

@@ -1,7 +1,7 @@
-"""Events inside documents: a trigger is an entity, an argument a relation from the trigger, labelled with its role.
+"""Events inside documents: a trigger is an entity, an argument a relation from the trigger, labeled with its role.
 
-A document read from a format that knows events lists their types in its metadata, so that they can be written as
-events again and be told from the other entities.
+A document read from a format that knows events lists their types in its metadata, so that they can be
+written as events again and be distinguished from other entities.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanwise.document import Document, Relation
-from spanwise.formats.writing import Writing
+from spanwise.formats.writing import Writer
 
 EVENT_TYPES = "event_types"
 UNTYPED = "untyped"
@@ -21,7 +21,7 @@ UNTYPED = "untyped"
 
 @dataclass(frozen=True)
 class EventView:
-    """A document's entities and relations, told apart: indices of mentions and triggers, relations, arguments."""
+    """A document's entities and relations by kind: indices of mentions and triggers, relations, arguments."""
 
     mentions: list[int]
     triggers: list[int]
@@ -59,11 +59,11 @@ def event_metadata(types: Iterable[str]) -> dict[str, Any]:
     return {EVENT_TYPES: names} if names else {}
 
 
-def without_links_to_triggers(document: Document, writing: Writing) -> Document:
+def without_links_to_triggers(document: Document, writer: Writer) -> Document:
     """For formats whose relations and arguments can only end in an entity mention, never in a trigger."""
     triggers = set(EventView.of(document).triggers)
     kept = [relation for relation in document.relations if relation.tail not in triggers]
-    writing.lose(document, "relation to an event trigger", len(document.relations) - len(kept))
+    writer.drop_or_refuse(document, "relation to an event trigger", len(document.relations) - len(kept))
     return document.with_annotations(document.entities, kept)
 
 

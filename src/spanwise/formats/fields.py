@@ -17,10 +17,10 @@ _LONGEST = 300
 _NAMES: dict[type, str] = {int: "an integer", str: "a string", list: "an array", dict: "an object"}
 
 
-def checked(value: Any, kind: type[T], what: str) -> T:
+def check_type(value: Any, kind: type[T], what: str) -> T:
     """The value, if it has this JSON type; true and false are no integers."""
     if isinstance(value, bool) or not isinstance(value, kind):
-        raise FormatError(f"{what} is {shown(value)}, but should be {_NAMES[kind]}.")
+        raise FormatError(f"{what} is {short_repr(value)}, but should be {_NAMES[kind]}.")
     if isinstance(value, str) and not value.isascii():
         _check_encodable(value, what)
     return value
@@ -30,31 +30,31 @@ def get(record: dict[str, Any], key: str, kind: type[T], default: T | None = Non
     """The value of a key; null counts as missing."""
     value = record.get(key)
     if value is not None:
-        return checked(value, kind, repr(key))
+        return check_type(value, kind, repr(key))
     if default is None:
-        raise FormatError(f"{key!r} is missing in {shown(record)}; it should be {_NAMES[kind]}.")
+        raise FormatError(f"{key!r} is missing in {short_repr(record)}; it should be {_NAMES[kind]}.")
     return default
 
 
 def objects(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """An array of objects; empty when the key is missing."""
-    return [checked(item, dict, f"{key!r}[{i}]") for i, item in enumerate(get(record, key, list, []))]
+    return [check_type(item, dict, f"{key!r}[{i}]") for i, item in enumerate(get(record, key, list, []))]
 
 
 def arrays(record: dict[str, Any], key: str) -> list[list[Any]]:
     """An array of arrays; empty when the key is missing."""
-    return [checked(item, list, f"{key!r}[{i}]") for i, item in enumerate(get(record, key, list, []))]
+    return [check_type(item, list, f"{key!r}[{i}]") for i, item in enumerate(get(record, key, list, []))]
 
 
 def strings(values: list[Any], what: str) -> list[str]:
-    return [checked(value, str, f"{what}[{i}]") for i, value in enumerate(values)]
+    return [check_type(value, str, f"{what}[{i}]") for i, value in enumerate(values)]
 
 
 def row(values: list[Any], kinds: tuple[type, ...], what: str) -> list[Any]:
     """An array that stands for a tuple: so many values, each of its type."""
     if len(values) != len(kinds):
-        raise FormatError(f"{what} is {shown(values)}, but should hold {len(kinds)} values.")
-    return [checked(value, kind, what) for value, kind in zip(values, kinds, strict=True)]
+        raise FormatError(f"{what} is {short_repr(values)}, but should hold {len(kinds)} values.")
+    return [check_type(value, kind, what) for value, kind in zip(values, kinds, strict=True)]
 
 
 def score(record: dict[str, Any]) -> float:
@@ -63,7 +63,7 @@ def score(record: dict[str, Any]) -> float:
     if value is None:
         return 1.0
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise FormatError(f"'score' is {shown(value)}, but should be a finite number.")
+        raise FormatError(f"'score' is {short_repr(value)}, but should be a finite number.")
     return float(value)
 
 
@@ -75,12 +75,12 @@ def identifier(record: dict[str, Any], key: str) -> str:
     return get(record, key, str, "")
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value, short enough for a message, whatever the file holds."""
-    return clipped(_SHORT.repr(value))
+    return shorten(_SHORT.repr(value))
 
 
-def clipped(text: str) -> str:
+def shorten(text: str) -> str:
     """A text without its middle when it is too long for a message."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
@@ -90,6 +90,6 @@ def _check_encodable(value: str, what: str) -> None:
         value.encode()
     except UnicodeEncodeError as error:
         raise FormatError(
-            f"{what} holds half a character ({value[error.start]!a} at position {error.start}), which no text file can "
-            f"hold; repair the surrogate pair."
+            f"{what} holds an unpaired surrogate ({value[error.start]!a} at position {error.start}); no text file can "
+            f"hold it, so repair the text."
         ) from None

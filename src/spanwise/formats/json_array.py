@@ -67,7 +67,7 @@ class _Text:
 
 
 def elements(stream: BinaryIO, limit: int) -> Iterator[tuple[int, Any]]:
-    """Each element with the line it starts on. Broken JSON ends the reading: what follows cannot be told apart."""
+    """Each element with the line it starts on. Broken JSON ends the iteration: the next record cannot be found."""
     text = _Text(stream, limit)
     if not text.peek():
         return
@@ -83,13 +83,15 @@ def elements(stream: BinaryIO, limit: int) -> Iterator[tuple[int, Any]]:
             yield line, _element(text)
             mark = text.peek()
             if mark not in {",", "]"}:
-                problem = f"{mark!r} stands" if mark else "the file ends"
-                raise text.error(f"{problem} where ',' or ']' should follow a record; the array is damaged or cut off")
+                problem = f"found {mark!r}" if mark else "the file ends"
+                raise text.error(
+                    f"{problem} where ',' or ']' should follow a record; the array is damaged or truncated"
+                )
             text.advance(text.cursor + 1)
             if mark == "]":
                 break
     if rest := text.peek():
-        raise text.error(f"{rest!r} stands after the end of the array; keep one array in a file")
+        raise text.error(f"{rest!r} follows the end of the array; keep one array per file")
 
 
 def _element(text: _Text) -> Any:

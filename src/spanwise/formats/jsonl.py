@@ -9,8 +9,8 @@ from typing import Any
 from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import arrays, get, identifier, objects, row, score
-from spanwise.formats.reading import Reading
-from spanwise.formats.writing import Writing, dumps
+from spanwise.formats.reading import Reader
+from spanwise.formats.writing import Writer, dumps
 
 _KEYS = frozenset({"text", "words", "entities", "relations", "id", "metadata"})
 
@@ -19,8 +19,8 @@ def _matches(probe: Probe) -> bool:
     return probe.record is not None and "text" in probe.record and "tokens" not in probe.record
 
 
-def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
-    reading.tell_unknown(record, _KEYS)
+def _parse(record: dict[str, Any], reader: Reader) -> Iterator[Document]:
+    reader.count_unknown_fields(record, _KEYS)
     yield Document(
         text=get(record, "text", str),
         words=tuple(Offsets(*row(word, (int, int), f"'words'[{i}]")) for i, word in enumerate(arrays(record, "words"))),
@@ -41,8 +41,8 @@ def _head(entity: dict[str, Any]) -> Offsets | None:
     return None if entity.get("head") is None else Offsets(*row(get(entity, "head", list), (int, int), "'head'"))
 
 
-def _read(reading: Reading) -> Iterator[Document]:
-    return reading.json_line_documents(partial(_parse, reading=reading))
+def _read(reader: Reader) -> Iterator[Document]:
+    return reader.json_line_documents(partial(_parse, reader=reader))
 
 
 def _encode(document: Document) -> str:
@@ -67,8 +67,8 @@ def _score(score: float) -> dict[str, float]:
     return {} if score == 1.0 else {"score": score}
 
 
-def _write(documents: Iterable[Document], writing: Writing) -> None:
-    writing.file(writing.each(documents, _encode))
+def _write(documents: Iterable[Document], writer: Writer) -> None:
+    writer.file(writer.each(documents, _encode))
 
 
 JSONL = Format(

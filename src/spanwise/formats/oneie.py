@@ -14,10 +14,10 @@ from spanwise.document import Document, Offsets, Relation
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, EventView, event_metadata, without_links_to_triggers
-from spanwise.formats.fields import get, identifier, objects, shown, strings
-from spanwise.formats.reading import Reading
-from spanwise.formats.tokens import WordSpan, build, head_words, on_words, word_spans
-from spanwise.formats.writing import Writing, dumps
+from spanwise.formats.fields import get, identifier, objects, short_repr, strings
+from spanwise.formats.reading import Reader
+from spanwise.formats.tokens import WordSpan, align_to_words, build, head_words, word_spans
+from spanwise.formats.writing import Writer, dumps
 
 # `pieces` and `token_lens` are an encoder's own pieces, made again when a model needs them.
 _KEYS = frozenset(
@@ -32,11 +32,11 @@ def _matches(probe: Probe) -> bool:
     return "tokens" in keys and ("entity_mentions" in keys or "event_mentions" in keys)
 
 
-def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
-    reading.tell_unknown(record, _KEYS)
+def _parse(record: dict[str, Any], reader: Reader) -> Iterator[Document]:
+    reader.count_unknown_fields(record, _KEYS)
     mentions, events = objects(record, "entity_mentions"), objects(record, "event_mentions")
     for mention in mentions:
-        reading.tell_unknown(mention, _ENTITY_KEYS)
+        reader.count_unknown_fields(mention, _ENTITY_KEYS)
     triggers = [_span(get(event, "trigger", dict), get(event, "event_type", str)) for event in events]
     words = strings(get(record, "tokens", list), "'tokens'")
     doc_id = identifier(record, "doc_id")
@@ -72,8 +72,8 @@ def _head(mention: dict[str, Any], words: Sequence[Offsets]) -> Offsets | None:
     first, last = get(head, "start", int), get(head, "end", int)
     if not mention["start"] <= first < last <= mention["end"]:
         raise FormatError(
-            f"the head {shown(head)} is empty or not inside its mention, words {mention['start']} to {mention['end']}; "
-            f"correct its words (the end is exclusive)."
+            f"the head {short_repr(head)} is empty or not inside its mention, words {mention['start']} to "
+            f"{mention['end']}; correct its words (the end is exclusive)."
         )
     return Offsets(words[first].start, words[last - 1].end)
 
@@ -89,7 +89,7 @@ def _place(argument: dict[str, Any], places: dict[str, int]) -> int:
     name = identifier(argument, "entity_id")
     if name not in places:
         raise FormatError(
-            f"the argument {shown(argument)} names an entity that the record lacks; correct its entity_id."
+            f"the argument {short_repr(argument)} names an entity that the record lacks; correct its entity_id."
         )
     return places[name]
 
@@ -98,7 +98,9 @@ def _relations(record: dict[str, Any], places: dict[str, int]) -> Iterator[Relat
     for relation in objects(record, "relation_mentions"):
         arguments = objects(relation, "arguments")
         if len(arguments) != 2:
-            raise FormatError(f"the relation {shown(relation)} should have two arguments; correct it or leave it out.")
+            raise FormatError(
+                f"the relation {short_repr(relation)} should have two arguments; correct it or leave it out."
+            )
         head, tail = arguments
         yield Relation(_place(head, places), _place(tail, places), get(relation, "relation_type", str))
 
@@ -109,15 +111,15 @@ def _arguments(events: list[dict[str, Any]], places: dict[str, int], first_trigg
             yield Relation(trigger, _place(argument, places), get(argument, "role", str))
 
 
-def _read(reading: Reading) -> Iterator[Document]:
-    return reading.json_line_documents(partial(_parse, reading=reading))
+def _read(reader: Reader) -> Iterator[Document]:
+    return reader.json_line_documents(partial(_parse, reader=reader))
 
 
-def _encode(document: Document, writing: Writing) -> str:
-    kept = without_links_to_triggers(on_words(document, writing), writing)
+def _encode(document: Document, writer: Writer) -> str:
+    kept = without_links_to_triggers(align_to_words(document, writer), writer)
     spans = word_spans(kept)
-    writing.tell_unheld(kept, metadata=("doc_id", EVENT_TYPES))
-    view, mentions = EventView.of(kept), _Mentions(kept, spans, head_words(kept, writing))
+    writer.count_unsupported(kept, metadata=("doc_id", EVENT_TYPES))
+    view, mentions = EventView.of(kept), _Mentions(kept, spans, head_words(kept, writer))
     relations, events = enumerate(view.relations), enumerate(view.triggers)
     record: dict[str, Any] = {
         "doc_id": kept.metadata.get("doc_id", ""),
@@ -172,8 +174,8 @@ def _type(label: str) -> dict[str, str]:
     return {} if label == UNTYPED else {"entity_type": label}
 
 
-def _write(documents: Iterable[Document], writing: Writing) -> None:
-    writing.file(writing.each(documents, partial(_encode, writing=writing)))
+def _write(documents: Iterable[Document], writer: Writer) -> None:
+    writer.file(writer.each(documents, partial(_encode, writer=writer)))
 
 
 ONEIE = Format(

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 from spanwise.document import Document
 from spanwise.errors import AnnotationError, FormatError
 from spanwise.formats import json_array
-from spanwise.formats.fields import checked, clipped, shown
+from spanwise.formats.fields import check_type, short_repr, shorten
 from spanwise.formats.report import Report
 
 R = TypeVar("R")
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 @dataclass
-class Reading:
+class Reader:
     """One input and how to read it. `path` is None for standard input."""
 
     path: Path | None
@@ -89,7 +89,7 @@ class Reading:
             try:
                 parsed = tuple(parse(record))
             except (FormatError, AnnotationError) as error:
-                self.bad(error, line)
+                self.handle_bad_record(error, line)
             else:
                 yield from parsed
 
@@ -103,26 +103,26 @@ class Reading:
         with self.open() as stream:
             try:
                 yield from self.documents(
-                    json_array.elements(stream, MAX_RECORD), lambda value: parse(checked(value, dict, "the record"))
+                    json_array.elements(stream, MAX_RECORD), lambda value: parse(check_type(value, dict, "the record"))
                 )
             except FormatError as error:
-                raise self.placed(error, None) from None
+                raise self.with_location(error, None) from None
 
-    def tell_unknown(self, record: dict[str, Any], known: frozenset[str]) -> None:
+    def count_unknown_fields(self, record: dict[str, Any], known: frozenset[str]) -> None:
         """Count the fields of a record that have no place in a document."""
-        self.report.dropped.update(f"field {shown(key)}" for key in record if key not in known)
+        self.report.dropped.update(f"field {short_repr(key)}" for key in record if key not in known)
 
-    def bad(self, error: FormatError | AnnotationError, line: int | None) -> None:
+    def handle_bad_record(self, error: FormatError | AnnotationError, line: int | None) -> None:
         """Count a bad record and go on, or stop with its place."""
-        placed = self.placed(error, line)
+        placed = self.with_location(error, line)
         if not self.skip_bad:
             raise placed from None
         self.report.add_bad(placed)
 
-    def placed(self, error: FormatError | AnnotationError, line: int | None) -> FormatError:
+    def with_location(self, error: FormatError | AnnotationError, line: int | None) -> FormatError:
         """The error with the file and the line that it came from."""
         if not isinstance(error, FormatError):
-            return FormatError(clipped(str(error)), self.name, line)
+            return FormatError(shorten(str(error)), self.name, line)
         if error.path is not None:
             return error
         return FormatError(error.reason, self.name, line if error.line is None else error.line)
@@ -135,8 +135,8 @@ def json_object(text: str) -> dict[str, Any]:
     except RecursionError:
         raise FormatError("the JSON is nested too deeply; flatten the record.") from None
     except ValueError as error:
-        raise FormatError(f"the line is no JSON object ({error}): {shown(text)}.") from None
-    return checked(value, dict, "the record")
+        raise FormatError(f"the line is not a JSON object ({error}): {short_repr(text)}.") from None
+    return check_type(value, dict, "the record")
 
 
 def not_utf8(byte: int, line: int) -> FormatError:

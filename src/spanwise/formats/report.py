@@ -32,11 +32,11 @@ class Report:
     def sentences(self) -> list[str]:
         """What the user must see: the notes, what was left out by kind, and the first of the bad records."""
         kinds = self.dropped.most_common()
-        lines = [*self.notes, *(f"left out: {count:,} x {kind}" for kind, count in kinds[:KINDS_SHOWN])]
+        lines = [*self.notes, *(f"dropped: {count:,} x {kind}" for kind, count in kinds[:KINDS_SHOWN])]
         if rest := kinds[KINDS_SHOWN:]:
-            lines.append(f"left out: {sum(count for _, count in rest):,} of {len(rest):,} further kinds")
+            lines.append(f"dropped: {sum(count for _, count in rest):,} of {len(rest):,} other kinds")
         if self.bad:
-            lines += [f"skipped {self.bad:,} bad records, the first of them:", *(f"  {e}" for e in self.errors)]
+            lines += [f"skipped {self.bad:,} bad records, the first ones:", *(f"  {e}" for e in self.errors)]
         return lines
 
     def to_dict(self) -> dict[str, Any]:

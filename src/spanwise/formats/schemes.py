@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spanwise.errors import FormatError
-from spanwise.formats.fields import shown
+from spanwise.formats.fields import short_repr
 from spanwise.formats.tokens import WordSpan
 
 # How each scheme writes the first, an inner, the last and the only word of an entity.
@@ -31,7 +31,7 @@ def scheme_named(name: str) -> str:
     """The scheme of this name, in any case and by its usual other names."""
     scheme = _ALIASES.get(name.upper(), name.upper())
     if scheme not in SCHEMES:
-        raise FormatError(f"the tag scheme {shown(name)} is unknown; choose one of {', '.join(SCHEMES)}.")
+        raise FormatError(f"the tag scheme {short_repr(name)} is unknown; choose one of {', '.join(SCHEMES)}.")
     return scheme
 
 
@@ -80,12 +80,14 @@ def _split(tag: str, scheme: str, index: int) -> tuple[str, str]:
     letter, dash, label = tag.partition("-")
     if letter not in _READ[scheme] or not dash or not label:
         known = ", ".join(f"{letter}-TYPE" for letter in _READ[scheme])
-        reason = f"the tag {shown(tag)} is not one of {scheme} ({known}, O); correct it, or name the file's scheme."
+        reason = (
+            f"the tag {short_repr(tag)} is not one of {scheme} ({known}, O); correct it, or name the file's scheme."
+        )
         raise TagError(reason, index)
     return _READ[scheme][letter], label
 
 
-class Survey:
+class SchemeDetector:
     """Looks at tags and says which scheme they follow."""
 
     def __init__(self) -> None:
@@ -103,13 +105,13 @@ class Survey:
             previous = label
 
     def scheme(self) -> str:
-        """IOB1 writes B only between neighbours of one type; all other schemes are told by their letters."""
+        """IOB1 writes B only between neighbors of one type; all other schemes have letters of their own."""
         if self._letters <= {"B", "I"}:
             return "IOB1" if self._i_after_other and not self._b_after_other else "IOB2"
         for name in ("BIOES", "BILOU", "BMES"):
             if self._letters <= set(_READ[name]):
                 return name
         raise FormatError(
-            f"the tags' prefixes {', '.join(sorted(self._letters))} fit no one scheme of {', '.join(SCHEMES)}; "
+            f"the tag prefixes {', '.join(sorted(self._letters))} fit no scheme of {', '.join(SCHEMES)}; "
             f"correct the tags, or name the scheme and skip bad records."
         )

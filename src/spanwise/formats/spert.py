@@ -9,9 +9,9 @@ from typing import Any
 from spanwise.document import Document, Relation
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import get, identifier, objects, strings
-from spanwise.formats.reading import Reading
-from spanwise.formats.tokens import on_words, tell_spacing, word_spans
-from spanwise.formats.writing import Writing, dumps
+from spanwise.formats.reading import Reader
+from spanwise.formats.tokens import align_to_words, count_spacing, word_spans
+from spanwise.formats.writing import Writer, dumps
 
 _KEYS = frozenset({"tokens", "entities", "relations", "orig_id"})
 
@@ -20,8 +20,8 @@ def _matches(probe: Probe) -> bool:
     return probe.record is not None and "tokens" in probe.record and "entity_mentions" not in probe.record
 
 
-def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
-    reading.tell_unknown(record, _KEYS)
+def _parse(record: dict[str, Any], reader: Reader) -> Iterator[Document]:
+    reader.count_unknown_fields(record, _KEYS)
     yield Document.from_words(
         strings(get(record, "tokens", list), "'tokens'"),
         [(get(e, "start", int), get(e, "end", int), get(e, "type", str)) for e in objects(record, "entities")],
@@ -30,15 +30,15 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Document]:
     )
 
 
-def _read(reading: Reading) -> Iterator[Document]:
-    parse = partial(_parse, reading=reading)
-    return reading.json_line_documents(parse) if reading.opening() == b"{" else reading.json_array_documents(parse)
+def _read(reader: Reader) -> Iterator[Document]:
+    parse = partial(_parse, reader=reader)
+    return reader.json_line_documents(parse) if reader.opening() == b"{" else reader.json_array_documents(parse)
 
 
-def _encode(document: Document, writing: Writing) -> str:
-    kept = on_words(document, writing)
-    tell_spacing(document, " ", writing)
-    writing.tell_unheld(kept)
+def _encode(document: Document, writer: Writer) -> str:
+    kept = align_to_words(document, writer)
+    count_spacing(document, " ", writer)
+    writer.count_unsupported(kept)
     record: dict[str, Any] = {
         "tokens": kept.word_texts,
         "entities": [{"type": span.label, "start": span.first, "end": span.last} for span in word_spans(kept)],
@@ -49,8 +49,8 @@ def _encode(document: Document, writing: Writing) -> str:
     return dumps(record, document)
 
 
-def _write(documents: Iterable[Document], writing: Writing) -> None:
-    writing.file(_array(writing.each(documents, partial(_encode, writing=writing))))
+def _write(documents: Iterable[Document], writer: Writer) -> None:
+    writer.file(_array(writer.each(documents, partial(_encode, writer=writer))))
 
 
 def _array(records: Iterable[bytes]) -> Iterator[bytes]:

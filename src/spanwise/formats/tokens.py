@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from spanwise.document import Document, Offsets, Relation, entities_on_words
 from spanwise.errors import LossyError
-from spanwise.formats.writing import Writing, named
+from spanwise.formats.writing import Writer, named
 
 
 class WordSpan(NamedTuple):
@@ -34,35 +34,37 @@ def build(
     return Document(text, offsets, entities_on_words(offsets, spans, id), tuple(relations), id, metadata)
 
 
-def on_words(document: Document, writing: Writing) -> Document:
-    """The document with those of its entities that stand on word borders."""
+def align_to_words(document: Document, writer: Writer) -> Document:
+    """The document with those of its entities that stand on word boundaries."""
     if not document.words and document.text.strip():
         raise LossyError(
             f"{named(document)} has no words, which this format needs; segment it first "
-            f"(spanwise.text.words.segment; `spanwise convert` does so by itself).",
-            writing.path,
+            f"(spanwise.text.words.segment; `spanwise convert` does it automatically).",
+            writer.path,
         )
-    writing.lose(document, "text outside of the words", _uncovered(document))
+    writer.drop_or_refuse(document, "text outside words", _uncovered(document))
     starts, ends = _borders(document)
     off = {i for i, e in enumerate(document.entities) if e.start not in starts or e.end not in ends}
-    writing.lose(document, "entity not on word borders", len(off))
-    return without(document, off, writing)
+    writer.drop_or_refuse(document, "entity not on word boundaries", len(off))
+    return without(document, off, writer)
 
 
-def head_words(document: Document, writing: Writing) -> list[tuple[int, int] | None]:
-    """For each entity the words of its head region, if it marks one and that stands on word borders."""
+def head_words(document: Document, writer: Writer) -> list[tuple[int, int] | None]:
+    """For each entity the words of its head region, if it marks one and that stands on word boundaries."""
     starts, ends = _borders(document)
     heads = [
         (starts[e.head.start], ends[e.head.end]) if e.head and e.head.start in starts and e.head.end in ends else None
         for e in document.entities
     ]
     marked = sum(entity.head is not None for entity in document.entities)
-    writing.lose(document, "head region not on word borders", marked - sum(head is not None for head in heads))
+    writer.drop_or_refuse(
+        document, "head region not on word boundaries", marked - sum(head is not None for head in heads)
+    )
     return heads
 
 
 def word_spans(document: Document) -> list[WordSpan]:
-    """The entities, all of which stand on word borders, as stretches of words."""
+    """The entities, all of which stand on word boundaries, as stretches of words."""
     starts, ends = _borders(document)
     return [WordSpan(starts[e.start], ends[e.end], e.label) for e in document.entities]
 
@@ -74,12 +76,12 @@ def _borders(document: Document) -> tuple[dict[int, int], dict[int, int]]:
     return starts, ends
 
 
-def without(document: Document, dropped: set[int], writing: Writing) -> Document:
+def without(document: Document, dropped: set[int], writer: Writer) -> Document:
     """The document without these entities and the relations that need them; the relations are counted."""
     if not dropped:
         return document
-    kept = document.keeping(index for index in range(len(document.entities)) if index not in dropped)
-    writing.lose(document, "relation of a dropped entity", len(document.relations) - len(kept.relations))
+    kept = document.select_entities(index for index in range(len(document.entities)) if index not in dropped)
+    writer.drop_or_refuse(document, "relation of a dropped entity", len(document.relations) - len(kept.relations))
     return kept
 
 
@@ -90,9 +92,9 @@ def _uncovered(document: Document) -> int:
     return sum(bool(document.text[start:end].strip()) for start, end in gaps)
 
 
-def tell_spacing(document: Document, joiner: str, writing: Writing) -> None:
+def count_spacing(document: Document, joiner: str, writer: Writer) -> None:
     """Count a text that cannot be rebuilt from its words: its spacing is not kept."""
-    writing.tell("spacing of a text", joiner.join(document.word_texts) != document.text)
+    writer.count_dropped("spacing of a text", joiner.join(document.word_texts) != document.text)
 
 
 def locate(words: Sequence[str], text: str) -> tuple[Offsets, ...] | None:

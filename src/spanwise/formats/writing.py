@@ -12,15 +12,15 @@ from typing import Any, BinaryIO
 
 from spanwise.document import Document
 from spanwise.errors import FormatError, LossyError
-from spanwise.files import replacing, replacing_folder
-from spanwise.formats.fields import shown
+from spanwise.files import atomic_file, atomic_folder
+from spanwise.formats.fields import short_repr
 from spanwise.formats.report import Report
 
 BOM = "\ufeff"
 
 
 @dataclass
-class Writing:
+class Writer:
     """One output and how to write it. `path` is None for standard output."""
 
     path: Path | None
@@ -45,38 +45,38 @@ class Writing:
         try:
             return text.encode()
         except UnicodeEncodeError as error:
-            reason = f"{named(document)} holds half a character ({text[error.start]!a}); repair the surrogate pair."
+            reason = f"{named(document)} holds an unpaired surrogate ({text[error.start]!a}); repair the text."
             raise FormatError(reason, self.path) from None
 
-    def lose(self, document: Document, kind: str, count: int = 1) -> None:
+    def drop_or_refuse(self, document: Document, kind: str, count: int = 1) -> None:
         """Refuse what the format cannot hold, or count it when the user accepts the loss."""
         if count and not self.lossy:
             raise LossyError(
-                f"{named(document)} has {count} x {kind}, which this format cannot hold; "
-                f"choose another format, or accept the loss with --lossy (lossy=True).",
+                f"{named(document)} has {count} x {kind}, which this format cannot store; "
+                f"choose another format, or drop it with --lossy (lossy=True).",
                 self.path,
             )
-        self.tell(kind, count)
+        self.count_dropped(kind, count)
 
     def without_heads(self, document: Document) -> Document:
         """The document without its head regions, for a format that has no place for them."""
         heads = sum(entity.head is not None for entity in document.entities)
         if not heads:
             return document
-        self.lose(document, "head region", heads)
+        self.drop_or_refuse(document, "head region", heads)
         return document.with_annotations((replace(e, head=None) for e in document.entities), document.relations)
 
-    def tell(self, kind: str, count: int = 1) -> None:
+    def count_dropped(self, kind: str, count: int = 1) -> None:
         """Count what is left out without asking: a score, an id, metadata, spacing. Never a label."""
         if count:
             self.report.dropped[kind] += count
 
-    def tell_unheld(self, document: Document, *, id: bool = False, metadata: Iterable[str] = ()) -> None:
+    def count_unsupported(self, document: Document, *, id: bool = False, metadata: Iterable[str] = ()) -> None:
         """Count the scores, and the id and metadata keys, of a document whose format has no place for them."""
         scores = [entity.score for entity in document.entities] + [relation.score for relation in document.relations]
-        self.tell("score", sum(score != 1.0 for score in scores))
-        self.tell("id", bool(id and document.id))
-        self.tell("metadata", bool(set(document.metadata) - set(metadata)))
+        self.count_dropped("score", sum(score != 1.0 for score in scores))
+        self.count_dropped("id", bool(id and document.id))
+        self.count_dropped("metadata", bool(set(document.metadata) - set(metadata)))
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:
@@ -91,7 +91,7 @@ class Writing:
             with self.path.open("wb") as stream:
                 yield stream
             return
-        with replacing(self.path) as draft, draft.open("wb") as stream:
+        with atomic_file(self.path) as draft, draft.open("wb") as stream:
             yield stream
 
     @contextmanager
@@ -102,7 +102,7 @@ class Writing:
         _check_target(self.path)
         if self.path.exists() and not (self.path.is_dir() and not any(self.path.iterdir())):
             raise FormatError("this already exists; name a new folder, or remove the old one first.", self.path)
-        with replacing_folder(self.path) as draft:
+        with atomic_folder(self.path) as draft:
             yield draft
 
 
@@ -118,7 +118,7 @@ def dumps(value: Any, document: Document) -> str:
 
 
 def named(document: Document) -> str:
-    return f"document {shown(document.id)}" if document.id else f"the document {shown(document.text)}"
+    return f"document {short_repr(document.id)}" if document.id else f"the document {short_repr(document.text)}"
 
 
 def guard_bom(text: str) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from spanwise.document import Document
 from spanwise.errors import ModelError
-from spanwise.nn.pooling import LONGEST
+from spanwise.nn.pooling import MAX_EXPORT_LENGTH
 from spanwise.pipeline.collate import collate
 from spanwise.pipeline.onnx_runner import FORWARD, RESCORE, ROWS, SPANS, WORDS
 from spanwise.pipeline.torch_pipeline import TorchPipeline
@@ -56,9 +56,12 @@ class RescoreGraph(nn.Module):
 def export_graphs(pipeline: TorchPipeline, folder: Path) -> None:
     """Write a graph for each stage of the model that reads out."""
     if pipeline.task.labels is not None:
-        raise ModelError(f"{pipeline.reader.name} reads texts of its labels, which cannot be exported yet.")
-    if pipeline.windows.limit > LONGEST:
-        raise ModelError(f"a graph takes maxima over {LONGEST} words at most; set encoder.max_pieces to {LONGEST}.")
+        raise ModelError(f"{pipeline.reader.name} needs label texts, which cannot be exported yet.")
+    if pipeline.windows.limit > MAX_EXPORT_LENGTH:
+        raise ModelError(
+            f"an exported graph takes maxima over {MAX_EXPORT_LENGTH} words at most; "
+            f"set encoder.max_pieces to {MAX_EXPORT_LENGTH}."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     batch, runner = _sample_batch(pipeline), pipeline.torch_runner
     first = runner.forward(batch)

@@ -10,11 +10,11 @@ from typing import overload
 from spanwise.document import Document, Entity
 from spanwise.errors import InputError, ModelError
 from spanwise.files import write_text
-from spanwise.pipeline import CARD
+from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
 from spanwise.schema import Schema
 
-CHUNK = 512  # texts that are sorted and batched together, at most
+CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
 Text = str | Document
 log = logging.getLogger("spanwise")
@@ -35,17 +35,17 @@ class Extractor:
         self.task = task or pipeline.task
 
     @classmethod
-    def from_pretrained(cls, source: Path | str, *, device: str = "cpu", reads: str | None = None) -> Extractor:
+    def from_pretrained(cls, source: Path | str, *, device: str = "cpu", reader: str | None = None) -> Extractor:
         """Load a model folder, or download one by its name on the hub.
 
-        `reads` names the member of a bundle that reads out; by default the one that the recipe calls `model`.
+        `reader` names the member of a bundle that makes the predictions; by default the recipe's `model`.
         """
         from spanwise.pipeline import folder as model_folder
 
         folder = Path(source)
         if not folder.exists() and _looks_like_hub_name(str(source)):
             folder = _download(str(source))
-        pipeline, card = model_folder.load(folder, reads), folder / CARD
+        pipeline, card = model_folder.load(folder, reader), folder / MODEL_CARD
         pipeline.model.to(device)
         return cls(pipeline, card=card.read_text(encoding="utf-8") if card.exists() else "")
 
@@ -104,11 +104,11 @@ class Extractor:
             raise InputError("give either a text (or a list of texts) or words=, the words of one text.")
         if labels is not None:
             if entities is not None:
-                raise InputError("labels= asks for entities, entities= gives them; leave one of the two out.")
-            return self.asking(labels)._read(text, words, threshold, relation_threshold)
+                raise InputError("labels= and entities= exclude each other; give one of them.")
+            return self.with_labels(labels)._read(text, words, threshold, relation_threshold)
         if entities is not None:
             if threshold is not None:
-                raise InputError("entities= are taken as they are, whatever their probability; leave threshold= out.")
+                raise InputError("threshold= does not apply to entities=, which are kept as given; leave it out.")
             return next(self.relate([_given(text, entities)], relation_threshold=relation_threshold))
         return self._read(text, words, threshold, relation_threshold)
 
@@ -130,12 +130,12 @@ class Extractor:
             )
         return list(self.stream(text, **thresholds))
 
-    def asking(self, labels: Mapping[str, str]) -> Extractor:
+    def with_labels(self, labels: Mapping[str, str]) -> Extractor:
         """An extractor with the same weights for other labels, each with the text that describes it."""
         texts = [*labels, *labels.values()] if isinstance(labels, Mapping) else []
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            raise InputError("labels= maps each label to the text that describes it; give at least one, none empty.")
-        task = self.pipeline.new_labels(labels)
+            raise InputError("labels= maps each label to its description; give at least one label and no empty text.")
+        task = self.pipeline.task_for_labels(labels)
         return Extractor(self.pipeline, token_budget=self.token_budget, task=task)
 
     def stream(
@@ -161,7 +161,7 @@ class Extractor:
     ) -> Iterator[Document]:
         """The documents with their own entities and the relations that the model finds between them."""
         if self.task is not self.pipeline.task:
-            raise InputError("relations between given entities are those of the model's own labels; leave labels= out.")
+            raise InputError("relations between given entities need the model's own labels; leave labels= out.")
         self.pipeline.thresholds(None, relation_threshold)
         for chunk in chunks(map(_document, documents)):
             yield from self.pipeline.relate(
@@ -174,11 +174,11 @@ class Extractor:
         from spanwise.pipeline.torch_pipeline import TorchPipeline
 
         if not isinstance(self.pipeline, TorchPipeline):
-            raise InputError("this model runs on another backend than PyTorch; copy its folder instead.")
+            raise InputError("this model does not run on PyTorch; copy its folder instead.")
         asks = self.task is not self.pipeline.task
         model_folder.save(self.pipeline.with_labels(self.schema) if asks else self.pipeline, Path(folder))
         if self.card:
-            write_text(Path(folder) / CARD, self.card)
+            write_text(Path(folder) / MODEL_CARD, self.card)
 
     def push_to_hub(self, name: str, *, private: bool = True, token: str | None = None) -> str:
         """Upload the model under this name; gives its address."""
@@ -214,7 +214,7 @@ def _document(text: Text) -> Document:
     if isinstance(text, Document):
         return text
     if not isinstance(text, str):
-        raise InputError(f"a text is a string, not {type(text).__name__}; for words that are split already use words=.")
+        raise InputError(f"a text is a string, not {type(text).__name__}; for a text that is already split use words=.")
     return Document(text)
 
 
@@ -225,7 +225,7 @@ def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
     for document in documents:
         chunk.append(document)
         characters += len(document.text)
-        if len(chunk) == CHUNK or characters >= CHUNK_CHARACTERS:
+        if len(chunk) == CHUNK_TEXTS or characters >= CHUNK_CHARACTERS:
             yield chunk
             chunk, characters = [], 0
     if chunk:
@@ -246,10 +246,10 @@ def _download(name: str) -> Path:
         RepositoryNotFoundError,
     )
 
-    log.warning("there is no folder %r; asking the hub for a model of that name.", name)
+    log.warning("folder %r does not exist; looking for a model of that name on the hub.", name)
     try:
         kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "README.md"]
         return Path(snapshot_download(name, allow_patterns=kinds))
     except (RepositoryNotFoundError, LocalEntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise ModelError(f"there is no folder {name!r}, and the hub did not give such a model ({reason}).") from None
+        raise ModelError(f"folder {name!r} does not exist, and the hub has no such model ({reason}).") from None

@@ -18,5 +18,5 @@ def parse_thresholds(
         try:
             thresholds[label] = float(value if equals else "")
         except ValueError:
-            raise InputError(f"a label's threshold is written LABEL=0.8, not {assignment!r}.") from None
+            raise InputError(f"a label threshold has the form LABEL=0.8, not {assignment!r}.") from None
     return thresholds

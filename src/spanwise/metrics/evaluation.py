@@ -12,7 +12,7 @@ from spanwise.metrics.scores import Score, Scores
 from spanwise.metrics.strict import score_boundaries, score_entities
 from spanwise.metrics.structure import score_by_nesting, score_by_width
 from spanwise.schema import Schema
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ def evaluate(
 
     With `heads`, entities count by their head regions, as is usual on ACE; one that marks none by its own bounds.
     """
-    rows, found = [aligned(row) for row in gold], list(predicted)
+    rows, found = [align(row) for row in gold], list(predicted)
     if heads:
-        rows = [aligned(row.document.narrowed_to_heads()) for row in rows]
-        found = [document.narrowed_to_heads() for document in found]
+        rows = [align(row.document.with_head_spans()) for row in rows]
+        found = [document.with_head_spans() for document in found]
     wanted = [row.document for row in rows]
     relations = None
     if any(document.relations for document in (*wanted, *found)):

@@ -8,7 +8,7 @@ from spanwise.document import ANNOTATED, Document
 from spanwise.errors import InputError
 
 
-def paired(gold: Iterable[Document], predicted: Iterable[Document]) -> list[tuple[Document, Document]]:
+def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> list[tuple[Document, Document]]:
     """Documents matched by position; refused when their number or any of their texts differ."""
     wanted, found = list(gold), list(predicted)
     if len(wanted) != len(found):
@@ -30,7 +30,7 @@ def paired(gold: Iterable[Document], predicted: Iterable[Document]) -> list[tupl
 def _comparable(gold: Document, predicted: Document) -> Document:
     """Predictions of labels that the gold was annotated for: of another label nobody knows whether it is right."""
     known = gold.metadata.get(ANNOTATED)
-    return predicted if known is None else predicted.of_labels(known)
+    return predicted if known is None else predicted.filter_labels(known)
 
 
 def _first_difference(one: str, other: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanwise.document import Document, Entity
-from spanwise.metrics.pairing import paired
+from spanwise.metrics.pairing import pair_documents
 from spanwise.metrics.scores import Scores, count_matches
 
 
@@ -29,7 +29,7 @@ def score_relations(
 
     Duplicates count once; macro averages over the relation types that occur in gold.
     """
-    pairs = paired(gold, predicted)
+    pairs = pair_documents(gold, predicted)
 
     def scores(strict: bool) -> Scores:
         return count_matches((_items(one, symmetric, strict), _items(other, symmetric, strict)) for one, other in pairs)

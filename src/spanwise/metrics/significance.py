@@ -1,4 +1,4 @@
-"""Whether one system is better than another, or the documents were kind: paired approximate randomisation.
+"""Whether one system is better than another, or the documents were kind: paired approximate randomization.
 
 Noreen 1989, for F1 as in Yeh 2000, "More accurate tests for the statistical significance of result differences".
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spanwise.document import Document
 from spanwise.errors import InputError
 from spanwise.metrics.evaluation import evaluate
-from spanwise.metrics.pairing import paired
+from spanwise.metrics.pairing import pair_documents
 from spanwise.metrics.scores import Scores
 from spanwise.schema import Schema
 
@@ -46,7 +46,7 @@ def document_counts(
     gold: Iterable[Document], predicted: Iterable[Document], schema: Schema | None = None
 ) -> DocumentCounts:
     """What `evaluate` counts, document by document: the sums are its micro counts."""
-    scored = [evaluate([one], [other], schema) for one, other in paired(gold, predicted)]
+    scored = [evaluate([one], [other], schema) for one, other in pair_documents(gold, predicted)]
     entities = tuple(_counts(score.entities) for score in scored)
     relations = [score.relations for score in scored]
     if not any(relations):

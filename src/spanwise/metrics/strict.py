@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from spanwise.document import Document
-from spanwise.metrics.pairing import paired
+from spanwise.metrics.pairing import pair_documents
 from spanwise.metrics.scores import Score, Scores, count_matches
 
 
@@ -14,16 +14,16 @@ def score_entities(gold: Iterable[Document], predicted: Iterable[Document]) -> S
 
     Documents are matched by position; differing numbers or texts are refused with an InputError.
     """
-    return count_matches((_items(one), _items(other)) for one, other in paired(gold, predicted))
+    return count_matches((_items(one), _items(other)) for one, other in pair_documents(gold, predicted))
 
 
 def score_boundaries(gold: Iterable[Document], predicted: Iterable[Document]) -> Score:
     """Scores by (start, end) alone, whatever the label: what is called identification of event triggers."""
-    pairs = paired(gold, predicted)
-    return count_matches((_unlabelled(one), _unlabelled(other)) for one, other in pairs).micro
+    pairs = pair_documents(gold, predicted)
+    return count_matches((_unlabeled(one), _unlabeled(other)) for one, other in pairs).micro
 
 
-def _unlabelled(document: Document) -> Iterator[tuple[str, tuple[int, int]]]:
+def _unlabeled(document: Document) -> Iterator[tuple[str, tuple[int, int]]]:
     return (("", (entity.start, entity.end)) for entity in document.entities)
 
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from spanwise.document import Document, Entity
-from spanwise.metrics.pairing import paired
+from spanwise.metrics.pairing import pair_documents
 from spanwise.metrics.scores import Score, count_matches
-from spanwise.text.alignment import AlignedDocument, aligned
+from spanwise.text.alignment import AlignedDocument, align
 
-WIDE = 10  # words; wider entities are one group
+MAX_GROUPED_WIDTH = 10  # words; wider entities are one group
 NESTING = ("flat", "nested", "covering", "both")
 Bounds = tuple[int, int]
 
 
 def score_by_width(gold: Iterable[Document | AlignedDocument], predicted: Iterable[Document]) -> Mapping[str, Score]:
-    """By the number of words, from "1" to "10" and "11+"; "?" holds what does not fall on word borders."""
-    rows = [aligned(row) for row in gold]
-    found = (other for _, other in paired((row.document for row in rows), predicted))
-    scores = count_matches((_by_width(row), _by_width(aligned(other))) for row, other in zip(rows, found, strict=True))
+    """By the number of words, from "1" to "10" and "11+"; "?" holds what does not fall on word boundaries."""
+    rows = [align(row) for row in gold]
+    found = (other for _, other in pair_documents((row.document for row in rows), predicted))
+    scores = count_matches((_by_width(row), _by_width(align(other))) for row, other in zip(rows, found, strict=True))
     groups = scores.labels
     return dict(sorted(groups.items(), key=lambda item: int(item[0].rstrip("+").replace("?", "99"))))
 
@@ -33,7 +33,7 @@ def score_by_nesting(gold: Iterable[Document], predicted: Iterable[Document]) ->
     nested: inside a gold entity that has another inside it; covering: around a gold entity that lies inside another;
     both; flat: neither.
     """
-    pairs = ((_nesting(one), one.entities, other.entities) for one, other in paired(gold, predicted))
+    pairs = ((_nesting(one), one.entities, other.entities) for one, other in pair_documents(gold, predicted))
     scores = count_matches((_grouped(group, one), _grouped(group, other)) for group, one, other in pairs).labels
     return {name: scores[name] for name in NESTING if name in scores}
 
@@ -41,7 +41,7 @@ def score_by_nesting(gold: Iterable[Document], predicted: Iterable[Document]) ->
 def _by_width(row: AlignedDocument) -> Iterator[tuple[str, tuple[Bounds, str]]]:
     for entity, words in zip(row.document.entities, row.spans, strict=True):
         width = 0 if words is None else words[1] - words[0]
-        name = "?" if words is None else str(width) if width <= WIDE else f"{WIDE + 1}+"
+        name = "?" if words is None else str(width) if width <= MAX_GROUPED_WIDTH else f"{MAX_GROUPED_WIDTH + 1}+"
         yield name, ((entity.start, entity.end), entity.label)
 
 

@@ -7,7 +7,7 @@ feed-forward layers. Trained, smoothed and decoded as DSpERT is.
 from __future__ import annotations
 
 import torch
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from spanwise.decoding.spans import SpanDecoder, SpanScores
@@ -25,7 +25,7 @@ from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Tensors
 class BiaffineConfig(SmoothedSpanConfig):
     """Options of the biaffine classifier."""
 
-    hidden: PositiveInt = 150  # units of h_s and h_e
+    hidden: PositiveInt = Field(150, description="units of the two feed-forward layers, for first and last words")
 
     def decoder(self, schema: Schema) -> SpanDecoder:
         return SpanDecoder(self.nested, self.multi_label)
@@ -46,7 +46,7 @@ class Biaffine(OneStageModel[SpanScores[Tensor]]):
         )
         self.product = nn.Parameter(torch.empty(classes, dim, dim))  # U
         nn.init.normal_(self.product, std=1 / dim)  # products of as many terms, squared, stay below one
-        self.of_first, self.of_last = nn.Linear(dim, classes), nn.Linear(dim, classes, bias=False)  # W, b
+        self.linear_first, self.linear_last = nn.Linear(dim, classes), nn.Linear(dim, classes, bias=False)  # W, b
 
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
@@ -58,8 +58,8 @@ class Biaffine(OneStageModel[SpanScores[Tensor]]):
         cell = begin * length + end - 1
         # class by class, [N] each: all at once would be [C, B, T, T]
         products = [(first @ weights @ last.mT).flatten()[cell] for weights in self.product]
-        begins: Tensor = self.of_first(first).flatten(0, 1)[begin]
-        ends: Tensor = self.of_last(last).flatten(0, 1)[stop]
+        begins: Tensor = self.linear_first(first).flatten(0, 1)[begin]
+        ends: Tensor = self.linear_last(last).flatten(0, 1)[stop]
         return Output(SpanScores(torch.stack(products, dim=-1) + begins + ends), NoRows())  # [N, 1 + E]
 
     def loss(

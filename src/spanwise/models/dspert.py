@@ -5,7 +5,7 @@ block lets a span look at its words on the layer below (eq. 3). With no blocks a
 model that the paper compares with, under the same classifier and the same recipe.
 
 Beyond the paper: training may sample negatives, each weighted by the inverse of its sampling rate, and a cheap score
-(`keep`, see nn.screening) may select the spans that are computed deeply.
+(`screening_threshold`, see nn.screening) may select the spans that are computed deeply.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from spanwise.decoding.spans import ScreeningScores, SpanRows, SpanScores, TwoStageSpanDecoder
 from spanwise.errors import RecipeError
 from spanwise.models.smoothed import SmoothedSpanConfig, candidate_weights, smoothed_span_loss
-from spanwise.nn.aggregation import Aggregating, Aggregation
+from spanwise.nn.aggregation import Aggregation, AggregationKind
 from spanwise.nn.classification import class_count
 from spanwise.nn.deep import blocks_of, rotary_table, span_transformer
 from spanwise.nn.encoder import WordEncoder
@@ -42,30 +42,42 @@ from spanwise.seam.traits import Traits
 class DSpERTConfig(SmoothedSpanConfig):
     """Options of DSpERT and of its shallow counterparts."""
 
-    hidden: PositiveInt = 300  # d_z, the units of eq. 5
-    width_dim: PositiveInt = 25
-    depth: NonNegativeInt | Literal["all"] = "all"  # L̃, the blocks that spans pass; 0: the shallow model
-    shared: bool = False  # true: they are the encoder's own blocks, not copies
-    aggregation: Aggregating = "max"  # of words to a span, before the first block
-    pool_dropout: float = Field(0.2, ge=0, lt=1)  # before that aggregation
-    lstm: NonNegativeInt = 0  # units of a BiLSTM over the spans of each size; 0: none
-    keep: float | None = Field(None, gt=0, lt=1)  # the lowest screening probability of a span that is read deeply
+    hidden: PositiveInt = Field(300, description="d_z, units of the layer before the classifier (eq. 5)")
+    width_dim: PositiveInt = Field(25, description="size of the width embedding (eq. 5)")
+    depth: NonNegativeInt | Literal["all"] = Field(
+        "all", description="L̃, number of top encoder blocks in the span Transformer; 0 is the shallow model"
+    )
+    shared: bool = Field(False, description="use the encoder's own blocks for spans instead of copies of them")
+    aggregation: AggregationKind = Field(
+        "max",
+        description="first span vector from its words: `max`, `mean`, `multiplicative` or `additive` (appendix A)",
+    )
+    pool_dropout: float = Field(0.2, ge=0, lt=1, description="dropout before the aggregation")
+    lstm: NonNegativeInt = Field(
+        0, description="units per direction of a BiLSTM over the spans of each size (the paper: 200); 0 turns it off"
+    )
+    screening_threshold: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="lowest screening score of a span that gets a deep vector, such as 1e-4; null: none",
+    )
 
     @model_validator(mode="after")
     def _lstm_needs_all(self) -> Self:
-        if self.lstm and (self.negatives != "all" or self.keep is not None):
-            raise ValueError("lstm runs over all spans of a size: set negatives to all and keep to null")
+        if self.lstm and (self.negatives != "all" or self.screening_threshold is not None):
+            raise ValueError("lstm runs over all spans of a size: set negatives to all and screening_threshold to null")
         return self
 
     def traits(self) -> Traits:
         return replace(super().traits(), hidden_states=self.depth)
 
     def negatives_per_example(self) -> Negatives:
-        """All where the model samples its negatives itself, by the score that `keep` has it learn."""
-        return super().negatives_per_example() if self.keep is None else Negatives(ALL_NEGATIVES)
+        """All where the model samples its negatives itself, by their screening score."""
+        return super().negatives_per_example() if self.screening_threshold is None else Negatives(ALL_NEGATIVES)
 
     def decoder(self, schema: Schema) -> TwoStageSpanDecoder:
-        return TwoStageSpanDecoder(self.nested, self.multi_label, self.keep)
+        return TwoStageSpanDecoder(self.nested, self.multi_label, self.screening_threshold)
 
 
 class DeepFeatures(NamedTuple):
@@ -80,38 +92,38 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
     """Spans that pass the encoder's blocks beside the words."""
 
     Config = DSpERTConfig
-    summary = "classifies spans that pass the encoder's blocks beside its words (Zhu et al. 2023); flat or nested"
+    summary = "classifies deep span vectors from a span Transformer (Zhu et al. 2023); flat or nested"
     config: DSpERTConfig
 
     def __init__(self, encoder: WordEncoder, config: DSpERTConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
-        width = config.resolved_width()
+        width = config.resolved_max_width()
         self.depth = _depth(encoder, config)
-        self.own = None if config.shared else nn.ModuleList(deepcopy(block) for block in self._encoder_blocks())
+        self.span_blocks = None if config.shared else nn.ModuleList(deepcopy(block) for block in self._encoder_blocks())
         self.pool_dropout = nn.Dropout(config.pool_dropout)
         self.aggregate = Aggregation(config.aggregation, encoder.dim, width)
         self.lstm = SpanLSTM(encoder.dim, config.lstm, config.dropout) if config.lstm else None
         self.classifier = SpanClassifier(self.lstm.dim if self.lstm else encoder.dim, config, schema)
-        screens = config.keep is not None
-        self.promise = ScreeningScorer(encoder.dim, width, config.width_dim, config.hidden) if screens else None
+        screens = config.screening_threshold is not None
+        self.screening = ScreeningScorer(encoder.dim, width, config.width_dim, config.hidden) if screens else None
 
     @property
     def pretrained(self) -> Iterable[nn.Parameter]:
-        return chain(super().pretrained, self.own.parameters() if self.own is not None else ())
+        return chain(super().pretrained, self.span_blocks.parameters() if self.span_blocks is not None else ())
 
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[ScreeningScores[Tensor], DeepFeatures]:
         below = torch.stack(encoded.hidden_states[-self.depth :]) if self.depth else encoded.words.unsqueeze(0)
         none = encoded.words.new_zeros(0)
-        screening = none if self.promise is None else self.promise(encoded.words, batch.proposals.spans)
+        screening = none if self.screening is None else self.screening(encoded.words, batch.proposals.spans)
         return Output(ScreeningScores(screening), DeepFeatures(encoded.words, below, batch.words.first_piece))
 
     def training_rows(
         self, output: Output[ScreeningScores[Tensor], DeepFeatures], batch: Batch[Tensor]
     ) -> SampledSpans:
         spans, negatives = batch.proposals.spans, self.config.negatives
-        if self.promise is None or negatives == "all":
+        if self.screening is None or negatives == "all":
             return all_candidates(spans)
         scores = output.scores.screening.detach()
         return sample_by_score(spans, batch.proposals.labels, scores, batch.size, negatives)
@@ -147,15 +159,15 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
             raise TypeError("the loss is computed from training_rows")
         weights = candidate_weights(batch, self.config)
         spans = smoothed_span_loss(second.scores.logits, second.rows, weights, batch, self.config)  # eq. 7
-        if self.promise is None:
+        if self.screening is None:
             return Loss(spans, {"spans": spans})
         example, labels = batch.proposals.spans[:, 0], batch.proposals.labels
-        known = labels.any(-1) | batch.known().annotated.all(-1)[example]  # else it may have an unknown label
-        promise = screening_loss(output.scores.screening, labels, weights * known) / batch.size
-        return Loss(spans + promise, {"spans": spans, "promise": promise})
+        known = labels.any(-1) | batch.require_gold().annotated.all(-1)[example]  # else it may have an unknown label
+        screening = screening_loss(output.scores.screening, labels, weights * known) / batch.size
+        return Loss(spans + screening, {"spans": spans, "screening": screening})
 
     def _blocks(self) -> Sequence[nn.Module]:
-        return list(self.own) if self.own is not None else self._encoder_blocks()
+        return list(self.span_blocks) if self.span_blocks is not None else self._encoder_blocks()
 
     def _encoder_blocks(self) -> Sequence[nn.Module]:
         """The top L̃ of the encoder's."""
@@ -167,7 +179,7 @@ class SpanClassifier(nn.Module):
 
     def __init__(self, dim: int, config: DSpERTConfig, schema: Schema) -> None:
         super().__init__()
-        self.widths = WidthEmbedding(config.resolved_width(), config.width_dim)
+        self.widths = WidthEmbedding(config.resolved_max_width(), config.width_dim)
         self.reduce = nn.Linear(dim + config.width_dim, config.hidden)
         self.dropout = nn.Dropout(config.dropout)
         self.classify = nn.Linear(config.hidden, class_count(len(schema.entities), config.multi_label))

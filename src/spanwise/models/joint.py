@@ -33,25 +33,29 @@ Features = TypeVar("Features", bound=tuple[Tensor, ...])
 class JointConfig(SpanConfig):
     """Options that the joint models share."""
 
-    max_width: PositiveInt | Literal["auto"] = 10
-    negative_spans: int = Field(100, gt=0)
-    negative_pairs: int = Field(100, gt=0)
-    width_dim: int = Field(25, gt=0)
-    relation_threshold: float = Field(0.4, ge=0, le=1)
+    max_width: PositiveInt | Literal["auto"] = Field(
+        10, description="widest span in words; `auto` covers the share `coverage` of the training entities"
+    )
+    negative_spans: int = Field(100, gt=0, description="negative spans sampled per training example")
+    negative_pairs: int = Field(
+        100, gt=0, description="pairs of gold entities without a relation, per training example"
+    )
+    width_dim: int = Field(25, gt=0, description="size of the width embedding")
+    relation_threshold: float = Field(0.4, ge=0, le=1, description="lowest probability of a predicted relation")
 
     def traits(self) -> Traits:
-        return replace(super().traits(), relations=True, relation_threshold=self.lowest_relation())
+        return replace(super().traits(), relations=True, relation_threshold=self.resolved_relation_threshold())
 
-    def lowest_relation(self) -> float:
+    def resolved_relation_threshold(self) -> float:
         return self.relation_threshold
 
     def notices(self, profile: DataProfile) -> Iterator[str]:
         yield from super().notices(profile)
-        width = self.resolved_width()
+        width = self.resolved_max_width()
         if wide := profile.relations_wider_than(width):
-            yield f"{wide} training relations join an entity wider than {width} words and cannot be learnt."
+            yield f"{wide} training relations join an entity wider than {width} words and cannot be learned."
         if not profile.relations:
-            yield "the data marks no relations; the model will learn entities alone."
+            yield "the data has no relations; the model will learn entities only."
 
     def negatives_per_example(self) -> Negatives:
         return Negatives(self.negative_spans)
@@ -61,7 +65,7 @@ class JointConfig(SpanConfig):
 
     def proposer(self, schema: Schema) -> Proposer:
         return SpanProposer(
-            max_width=self.resolved_width(),
+            max_width=self.resolved_max_width(),
             negatives=self.negatives_per_example(),
             merge_labels=self.multi_label,
             pairs=self.negative_pairs_per_example(),
@@ -126,7 +130,7 @@ class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairS
         batch: Batch[Tensor],
     ) -> dict[str, Tensor]:
         """The losses of spans and pairs; that of pairs is 0 where there are none, or no types for them to have."""
-        annotated = batch.known().annotated[batch.proposals.spans[:, 0]]
+        annotated = batch.require_gold().annotated[batch.proposals.spans[:, 0]]
         logits, labels = output.scores.logits, batch.proposals.labels
         spans = span_loss(logits, labels, annotated, multi_label=self.config.multi_label)
         if second is None:

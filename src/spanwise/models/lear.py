@@ -15,14 +15,15 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.decoding.pointers import PointerScores
-from spanwise.models.pointing import PointerConfig, PointerModel
+from spanwise.models.pointers import PointerConfig, PointerModel
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.label_blocks import over_labels
-from spanwise.nn.labels import LabelTokens, encode_texts, mean_over
-from spanwise.nn.pointers import Matcher, MatchFeatures, pointer
+from spanwise.nn.label_blocks import blockwise_over_labels
+from spanwise.nn.labels import LabelTokens, encode_texts, masked_mean
+from spanwise.nn.pointers import Matcher, MatchFeatures, pointer_layer
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch, LabelTexts
 from spanwise.seam.encoding import Encoded
@@ -33,9 +34,16 @@ from spanwise.seam.traits import Traits
 class LEARConfig(PointerConfig):
     """What is known of a label, and how words take it in: the variants of Table 5."""
 
-    knowledge: Literal["descriptions", "names", "embeddings"] = "descriptions"  # Table 5: LNE is names, LEL embeddings
-    fusion: Literal["attention", "average", "sentence"] = "attention"  # Table 5: AP & Add is average, SF & Sim sentence
-    shared: bool = False  # one vector for the starts (ends) of all labels, so that new labels can be asked for
+    knowledge: Literal["descriptions", "names", "embeddings"] = Field(
+        "descriptions", description="label knowledge (Table 5): `descriptions`, `names` (LNE) or `embeddings` (LEL)"
+    )
+    fusion: Literal["attention", "average", "sentence"] = Field(
+        "attention",
+        description="fusion with words (Table 5): `attention`, `average` (AP & Add) or `sentence` (SF & Sim)",
+    )
+    shared: bool = Field(
+        False, description="one start and one end vector for all labels, so that new labels can be given at inference"
+    )
 
     def traits(self) -> Traits:
         texts: Literal["names", "descriptions"] = "descriptions" if self.knowledge == "descriptions" else "names"
@@ -63,11 +71,11 @@ class LEAR(PointerModel):
         dim, labels = encoder.dim, len(schema.entities)
         rows = 1 if config.shared else labels
         self.dropout = nn.Dropout(config.dropout)
-        self.of_words, self.of_labels = (nn.Linear(dim, dim, bias=False) for _ in range(2))  # U₁, U₂
+        self.project_words, self.project_labels = (nn.Linear(dim, dim, bias=False) for _ in range(2))  # U₁, U₂
         self.fuse = nn.Linear(dim, dim)  # V, b
-        for layer in (self.of_words, self.of_labels, self.fuse):
+        for layer in (self.project_words, self.project_labels, self.fuse):
             nn.init.xavier_normal_(layer.weight)  # torch's own draw would shrink what passes two of them to a third
-        self.start, self.end = (pointer(dim, rows) for _ in range(2))  # M_s, b_s and M_e, b_e, one row per label
+        self.start, self.end = (pointer_layer(dim, rows) for _ in range(2))  # M_s, b_s and M_e, b_e, one row per label
         match_rows = 1 if config.matcher == "linear" else rows  # eq. 9 has one vector, the public code one per label
         self.matcher = Matcher(config.matcher, dim, match_rows) if config.nested else None
         self.embedding = nn.Embedding(labels, dim) if config.knowledge == "embeddings" else None
@@ -77,11 +85,11 @@ class LEAR(PointerModel):
         if self.embedding is not None:
             table: Tensor = self.encoder.transformer.get_input_embeddings().weight
             with torch.no_grad():
-                self.embedding.weight.copy_(mean_over(table[labels.pieces], labels.content))
+                self.embedding.weight.copy_(masked_mean(table[labels.pieces], labels.content))
 
     def encode_labels(self, texts: LabelTexts[Tensor]) -> LabelKnowledge:
         read = self._label_tokens(texts)
-        tokens = self.of_labels(self.dropout(read.vectors))  # eq. 4
+        tokens = self.project_labels(self.dropout(read.vectors))  # eq. 4
         return LabelKnowledge(tokens, tokens @ self.fuse.weight.T, read.content)
 
     def _label_tokens(self, texts: LabelTexts[Tensor]) -> LabelTokens:
@@ -99,13 +107,13 @@ class LEAR(PointerModel):
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[PointerScores[Tensor], MatchFeatures]:
         scored = batch.words.scored
-        words = self.of_words(self.dropout(encoded.words[scored]))  # eq. 3   [n, d]
-        known = LabelKnowledge(*(self.encode_labels(batch.label_texts()) if labels is None else labels))
+        words = self.project_words(self.dropout(encoded.words[scored]))  # eq. 3   [n, d]
+        known = LabelKnowledge(*(self.encode_labels(batch.require_label_texts()) if labels is None else labels))
         weight, bias = self._readout()
         parts = (*known, weight.expand(len(known.tokens), -1, -1))
         read = partial(self._read, words, self.fuse(words))
         lengths = known.content.sum(-1)
-        by_label = over_labels(read, parts, lengths, words.numel(), training=self.training)
+        by_label = blockwise_over_labels(read, parts, lengths, words.numel(), training=self.training)
         scores = by_label.transpose(0, 1) + bias  # [n, C, K]
         padded = scores.new_zeros(*scored.shape, *scores.shape[1:])
         padded[scored] = scores

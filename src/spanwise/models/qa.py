@@ -1,4 +1,4 @@
-"""The QA formalisation of span extraction (BERT-MRC, Li et al. 2020; LEAR, sections 1 and 4.2): one question per label.
+"""The QA formalization of span extraction (BERT-MRC, Li et al. 2020; LEAR, sections 1 and 4.2): one question per label.
 
 "[CLS] description [SEP] text [SEP]" goes through the encoder once for every label, and one pointer for all of them says
 where an answer starts and ends. The cost is |C| times that of the text, and more.
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.decoding.pointers import PointerScores
-from spanwise.models.pointing import PointerConfig, PointerModel
+from spanwise.models.pointers import PointerConfig, PointerModel
 from spanwise.nn.blockwise import blockwise
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.pointers import Matcher, MatchFeatures, pointer
+from spanwise.nn.pointers import Matcher, MatchFeatures, pointer_layer
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch, LabelTexts, Words
 from spanwise.seam.encoding import Encoded
@@ -37,12 +37,12 @@ class QA(PointerModel):
     """Every label is a question to the text."""
 
     Config = QAConfig
-    summary = "asks for the spans of each label in a pass of its own (BERT-MRC); slow, flat or nested entities"
+    summary = "one encoder pass per label, with its description as a question (BERT-MRC); slow; flat or nested"
 
     def __init__(self, encoder: WordEncoder, config: QAConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
         self.dropout = nn.Dropout(config.dropout)
-        self.start, self.end = (pointer(encoder.dim, 1) for _ in range(2))
+        self.start, self.end = (pointer_layer(encoder.dim, 1) for _ in range(2))
         self.matcher = Matcher(config.matcher, encoder.dim, 1) if config.nested else None
 
     def forward(
@@ -53,7 +53,7 @@ class QA(PointerModel):
     def score(
         self, encoded: Encoded | None, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[PointerScores[Tensor], MatchFeatures]:
-        questions = batch.label_texts()
+        questions = batch.require_label_texts()
         number, longest = questions.pieces.shape
         size, length = batch.words.pieces.shape
         each = size * (length + longest - int(_prefix(questions)))

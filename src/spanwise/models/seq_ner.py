@@ -1,4 +1,4 @@
-"""SeqNER, the sequence-labelling model of BL-NER (Ji et al., Win-Win Cooperation), section 3.1.2.
+"""SeqNER, the sequence-labeling model of BL-NER (Ji et al., Win-Win Cooperation), section 3.1.2.
 
 Every word gets one BIO tag, by softmax or by a CRF; consecutive tags of one type are an entity.
 """
@@ -12,10 +12,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.decoding.tags import TagDecoder, TagScores
-from spanwise.nn.classification import UNKNOWN
+from spanwise.nn.classification import UNKNOWN_LOGIT
 from spanwise.nn.crf import CRF
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.tags import bio_tags, from_first_scored
+from spanwise.nn.tags import bio_tags, shift_to_first_scored
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import ModelConfig
@@ -28,8 +28,8 @@ from spanwise.seam.traits import Traits
 class SeqNERConfig(ModelConfig):
     """Options of SeqNER."""
 
-    tagging: Literal["softmax", "crf"] = "softmax"
-    dropout: float = Field(0.1, ge=0, lt=1)
+    tagging: Literal["softmax", "crf"] = Field("softmax", description="`softmax` or `crf`")
+    dropout: float = Field(0.1, ge=0, lt=1, description="dropout of the task layers")
 
     def traits(self) -> Traits:
         return Traits(tagger=True)
@@ -66,13 +66,13 @@ class SeqNER(OneStageModel[TagScores[Tensor]]):
         second: Rescored[NoRows, NoRows] | None,
         batch: Batch[Tensor],
     ) -> Loss:
-        scored, gold = batch.words.scored, batch.known()
+        scored, gold = batch.words.scored, batch.require_gold()
         tags = bio_tags(gold.entities[gold.outermost], *scored.shape)
         unknown = F.pad(~gold.annotated.repeat_interleave(2, dim=-1), (1, 0))  # [B, C]
-        emissions = output.scores.emissions.masked_fill(unknown.unsqueeze(1), UNKNOWN)
+        emissions = output.scores.emissions.masked_fill(unknown.unsqueeze(1), UNKNOWN_LOGIT)
         if self.crf is None:
             total = F.cross_entropy(emissions[scored], tags[scored])  # eqs. 6, 7
         else:
-            chain = (from_first_scored(part, scored) for part in (emissions, tags, scored))
+            chain = (shift_to_first_scored(part, scored) for part in (emissions, tags, scored))
             total = self.crf.negative_log_likelihood(*chain).mean()  # eq. 10
         return Loss(total, {"tags": total})

@@ -18,10 +18,12 @@ class SmoothedSpanConfig(SpanConfig):
     """Options of the models that are trained with boundary smoothing."""
 
     hidden: PositiveInt
-    dropout: float = Field(0.4, ge=0, lt=1)
-    negatives: PositiveInt | Literal["all"] = "all"  # spans of a training sentence that are not gold
-    smoothing: float = Field(0.1, ge=0, lt=1)  # ε of boundary smoothing; 0: none
-    smoothing_distance: PositiveInt = 1  # D
+    dropout: float = Field(0.4, ge=0, lt=1, description="dropout of the task layers")
+    negatives: PositiveInt | Literal["all"] = Field(
+        "all", description="negative spans per training example: `all`, or a number to sample anew in every epoch"
+    )
+    smoothing: float = Field(0.1, ge=0, lt=1, description="ε of boundary smoothing (Zhu and Li 2022); 0 turns it off")
+    smoothing_distance: PositiveInt = Field(1, description="D, largest distance in words of a smoothed boundary")
 
     def negatives_per_example(self) -> Negatives:
         return Negatives(ALL_NEGATIVES if self.negatives == "all" else self.negatives)
@@ -29,16 +31,18 @@ class SmoothedSpanConfig(SpanConfig):
 
 def candidate_weights(batch: Batch[Tensor], config: SmoothedSpanConfig) -> Tensor:
     """The inverse of the sampling rate of the batch's candidates. -> [N]"""
-    return sampling_weights(batch.proposals.spans, batch.proposals.labels, batch.words.scored, config.resolved_width())
+    return sampling_weights(
+        batch.proposals.spans, batch.proposals.labels, batch.words.scored, config.resolved_max_width()
+    )
 
 
 def smoothed_span_loss(
     logits: Tensor, sampled: SampledSpans, weights: Tensor, batch: Batch[Tensor], config: SmoothedSpanConfig
 ) -> Tensor:
     """Summed over spans, averaged over sentences. logits [M, 1 + E] or [M, E] of sampled candidates; weights [N]"""
-    gold = batch.known()
+    gold = batch.require_gold()
     smoothing = Smoothing(config.smoothing, config.smoothing_distance)
-    labels, width = gold.annotated.shape[1], config.resolved_width()
+    labels, width = gold.annotated.shape[1], config.resolved_max_width()
     targets = smoothed_targets(batch.proposals.spans, gold.entities, batch.words.scored, labels, width, smoothing)
     total = smoothed_loss(
         logits,

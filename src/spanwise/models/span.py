@@ -23,8 +23,8 @@ from spanwise.nn.classification import class_count
 from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.feedforward import feed_forward
 from spanwise.nn.packing import Packing
-from spanwise.nn.pairs import between, context_max, contexts
-from spanwise.nn.spans import WidthEmbedding, boundary, max_over
+from spanwise.nn.pairs import context_maxima, max_between, words_between
+from spanwise.nn.spans import WidthEmbedding, boundary_vectors, max_pool_spans
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.encoding import Encoded
@@ -35,23 +35,33 @@ from spanwise.seam.proposals import Negatives
 class SPANConfig(JointConfig):
     """The kind and sizes of attention, the ablations of Tables 3 and 4, and how the two losses are weighed."""
 
-    attention: Variant = "multi-head"
-    heads: int = Field(8, gt=0)
-    attention_dim: int = Field(150, gt=0)  # of additive attention
-    context_dim: int = Field(150, gt=0)  # of the reduced context vectors FFNN_F(F_r) and FFNN_T(T_r)
-    span_specific: bool = True  # off (Table 3): the maximum over the span for [F_s; H_s]
-    span_context: bool = True  # off (Table 3): the sentence's vector for T_s
-    pair_local: bool = True  # off (Table 4): the maximum over the words between for F_r
-    pair_context: bool = True  # off (Table 4): no T_r
-    relation_activation: Literal["softmax", "sigmoid"] = "softmax"  # section 3.2, or the binary loss of section 3.4
-    span_weight: float = Field(0.4, gt=0, lt=1)  # of the spans' loss; the pairs have the rest
-    negative_spans: int = Field(30, gt=0)  # for each gold span
-    negative_pairs: int = Field(30, gt=0)  # for each gold pair
-    width_dim: int = Field(50, gt=0)
-    dropout: float = Field(0.2, ge=0, lt=1)
-    relation_threshold: float | None = Field(None, ge=0, le=1)  # type: ignore[assignment]  # None: by the activation
+    attention: Variant = Field(
+        "multi-head",
+        description="contextual attention: `multi-head`, `dot-product`, `general` or `additive` (section 3.3)",
+    )
+    heads: int = Field(8, gt=0, description="heads of multi-head attention")
+    attention_dim: int = Field(150, gt=0, description="units of additive attention")
+    context_dim: int = Field(150, gt=0, description="units of the reduced context vectors FFNN_F(F_r) and FFNN_T(T_r)")
+    span_specific: bool = Field(True, description="span-specific attention; off (Table 3): the maximum over the span")
+    span_context: bool = Field(True, description="sentence-level span context; off (Table 3): the sentence vector")
+    pair_local: bool = Field(True, description="local pair context; off (Table 4): the maximum over the words between")
+    pair_context: bool = Field(True, description="sentence-level pair context; off (Table 4): none")
+    relation_activation: Literal["softmax", "sigmoid"] = Field(
+        "softmax", description="`softmax` with a class for no relation (section 3.2) or `sigmoid` (loss of section 3.4)"
+    )
+    span_weight: float = Field(0.4, gt=0, lt=1, description="weight of the span loss; the pair loss gets the rest")
+    negative_spans: int = Field(30, gt=0, description="negative spans sampled per gold span")
+    negative_pairs: int = Field(30, gt=0, description="negative pairs sampled per gold pair")
+    width_dim: int = Field(50, gt=0, description="size of the width embedding")
+    dropout: float = Field(0.2, ge=0, lt=1, description="dropout of the task layers")
+    relation_threshold: float | None = Field(  # type: ignore[assignment]
+        None,
+        ge=0,
+        le=1,
+        description="lowest probability of a predicted relation; null: 0 with softmax, 0.4 with sigmoid",
+    )
 
-    def lowest_relation(self) -> float:
+    def resolved_relation_threshold(self) -> float:
         """With softmax the best class counts, however improbable (section 3.2)."""
         if self.relation_threshold is not None:
             return self.relation_threshold
@@ -97,7 +107,7 @@ class SPAN(JointModel[Sentence]):
             return ContextualAttention(config.attention, query, dim, **sizes, dropout=dropout)
 
         self.dropout = nn.Dropout(dropout)
-        self.widths = WidthEmbedding(config.resolved_width(), config.width_dim)
+        self.widths = WidthEmbedding(config.resolved_max_width(), config.width_dim)
         self.significance = ffnn(dim, 1) if config.span_specific else None
         self.span_context = attention(dim) if config.span_context else None
         self.span = ffnn(span_dim, class_count(len(schema.entities), config.multi_label))
@@ -115,11 +125,11 @@ class SPAN(JointModel[Sentence]):
     def represent(self, sentence: Sentence, spans: Tensor, *, given: bool = False) -> Tensor:
         """R_s = [T_s; F_s; H_s; W_j+1]   [N, 4d + w]"""
         if self.significance is None:
-            own = query = max_over(sentence.words, spans, self.widths.widest, given=given)
+            own = query = max_pool_spans(sentence.words, spans, self.widths.widest, given=given)
         else:
             scores = self.significance(sentence.words).squeeze(-1)  # V_k = MLP(X_k)   [B, T]
             query = span_attention(sentence.words, scores, spans)  # F_s = Σ α_k·X_k   [N, d]
-            own = torch.cat((query, boundary(sentence.words, spans)), dim=-1)  # H_s = [X_i; X_i+j]
+            own = torch.cat((query, boundary_vectors(sentence.words, spans)), dim=-1)  # H_s = [X_i; X_i+j]
         context = self._span_context(sentence, query, spans)
         vectors: Tensor = self.dropout(torch.cat((context, own, self.widths(spans)), dim=-1))
         return vectors
@@ -154,9 +164,9 @@ class SPAN(JointModel[Sentence]):
     def _local(self, sentence: Sentence, query: Tensor, packing: Packing, head: Tensor, tail: Tensor) -> Tensor:
         """F_r = Attention(H_r, B_c, B_c) over the words B_c between the spans; zeros without any   [M, d]"""
         if self.local is None:
-            return context_max(contexts(sentence.words), head, tail)
+            return max_between(context_maxima(sentence.words), head, tail)
         words = sentence.words[packing.source]
-        first, last = between(head, tail)
+        first, last = words_between(head, tail)
         position = torch.arange(words.shape[1], device=first.device)
         inside = (position >= first.unsqueeze(1)) & (position <= last.unsqueeze(1))  # [M, T]
         return packing.pack(self.local(query, words, packing.pad(inside)))

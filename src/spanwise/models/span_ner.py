@@ -25,9 +25,11 @@ from spanwise.seam.proposals import Negatives
 class SpanNERConfig(SpanConfig):
     """Options of SpanNER."""
 
-    representation: Representation = "hybrid"
-    negatives: int = Field(100, gt=0)
-    width_dim: int = Field(25, gt=0)
+    representation: Representation = Field(
+        "hybrid", description="span vectors: `boundary`, `pooling` or `hybrid` (eqs. 13 to 15)"
+    )
+    negatives: int = Field(100, gt=0, description="negative spans sampled per training example (eq. 20)")
+    width_dim: int = Field(25, gt=0, description="size of the width embedding")
 
     def negatives_per_example(self) -> Negatives:
         return Negatives(self.negatives)
@@ -45,7 +47,7 @@ class SpanNER(OneStageModel[SpanScores[Tensor]]):
 
     def __init__(self, encoder: WordEncoder, config: SpanNERConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
-        width = config.resolved_width()
+        width = config.resolved_max_width()
         self.spans = SpanRepresentation(config.representation, encoder.dim, width, config.width_dim)
         self.dropout = nn.Dropout(config.dropout)
         self.classify = nn.Linear(self.spans.dim, class_count(len(schema.entities), config.multi_label))
@@ -62,7 +64,7 @@ class SpanNER(OneStageModel[SpanScores[Tensor]]):
         second: Rescored[NoRows, NoRows] | None,
         batch: Batch[Tensor],
     ) -> Loss:
-        annotated = batch.known().annotated[batch.proposals.spans[:, 0]]
+        annotated = batch.require_gold().annotated[batch.proposals.spans[:, 0]]
         logits, labels = output.scores.logits, batch.proposals.labels
         total = span_loss(logits, labels, annotated, multi_label=self.config.multi_label)  # eqs. 17, 18
         return Loss(total, {"spans": total})

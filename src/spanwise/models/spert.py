@@ -18,8 +18,8 @@ from spanwise.decoding.pairs import PairRows
 from spanwise.models.joint import JointConfig, JointModel
 from spanwise.nn.classification import class_count
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.pairs import context_max, contexts
-from spanwise.nn.spans import WidthEmbedding, max_over
+from spanwise.nn.pairs import context_maxima, max_between
+from spanwise.nn.spans import WidthEmbedding, max_pool_spans
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.encoding import Encoded
@@ -41,7 +41,7 @@ class SpERT(JointModel[Sentences]):
     def __init__(self, encoder: WordEncoder, config: JointConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
         types, links = class_count(len(schema.entities), config.multi_label), len(schema.relations)
-        self.widths = WidthEmbedding(config.resolved_width(), config.width_dim)
+        self.widths = WidthEmbedding(config.resolved_max_width(), config.width_dim)
         self.dropout = nn.Dropout(config.dropout)
         self.span = nn.Linear(encoder.dim + config.width_dim, types)
         self.sentence = nn.Linear(encoder.dim, types, bias=False)
@@ -54,7 +54,7 @@ class SpERT(JointModel[Sentences]):
 
     def represent(self, words: Tensor, spans: Tensor, *, given: bool = False) -> Tensor:
         """e(s) = f(e_i … e_i+k) ∘ w_k+1   [N, d + w]"""
-        pooled = max_over(words, spans, self.widths.widest, given=given)
+        pooled = max_pool_spans(words, spans, self.widths.widest, given=given)
         vectors: Tensor = self.dropout(torch.cat((pooled, self.widths(spans)), dim=-1))
         return vectors
 
@@ -69,7 +69,7 @@ class SpERT(JointModel[Sentences]):
         vectors = self.represent(features.words, rows.spans, given=True)
         heads, tails = self.head(vectors), self.tail(vectors)  # [K, R]
         head, tail = rows.pairs.unbind(-1)
-        context = context_max(contexts(features.words), rows.spans[head], rows.spans[tail])  # c(s₁, s₂)   [M, d]
+        context = max_between(context_maxima(features.words), rows.spans[head], rows.spans[tail])  # c(s₁, s₂)   [M, d]
         ends = heads.index_select(0, head) + tails.index_select(0, tail)
         scores: Tensor = ends + self.context(self.dropout(context))
         return scores

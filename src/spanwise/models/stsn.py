@@ -21,9 +21,9 @@ from spanwise.decoding.spans import SpanScores
 from spanwise.errors import RecipeError
 from spanwise.models.joint import JointConfig, JointModel
 from spanwise.nn.attention import check_heads, multi_head
-from spanwise.nn.classification import UNKNOWN, class_count
+from spanwise.nn.classification import UNKNOWN_LOGIT, class_count
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.pairs import context_max, contexts
+from spanwise.nn.pairs import context_maxima, max_between
 from spanwise.nn.spans import BoundaryScores, WidthEmbedding
 from spanwise.nn.tags import stacked_tags
 from spanwise.schema import Schema
@@ -36,14 +36,23 @@ from spanwise.text.profile import DataProfile
 class STSNConfig(JointConfig):
     """The sizes of the attention layers and of the tagger's embedding, and the ablations of Tables 3 and 4."""
 
-    layers: int = Field(4, ge=0)  # N; 0 (Table 4, -AttentionLayer): the projections are read as they are
-    heads: int = Field(8, gt=0)
-    label_embedding: bool = True  # Table 4, -LabelEmbedding
-    feedback: bool = True  # off (Table 4, -E&R-L-A): label representations attend to themselves
-    label_dim: int = Field(150, gt=0)
-    predicted_tags: float = Field(0.0, ge=0, le=1)  # the share of words whose predicted tag is embedded in training
-    double_tags: tuple[tuple[str, str], ...] | Literal["auto"] = "auto"  # auto: those that occur in the training data
-    width_dim: int = Field(150, gt=0)
+    layers: int = Field(4, ge=0, description="N, number of attention layers; 0 is Table 4's -AttentionLayer")
+    heads: int = Field(8, gt=0, description="attention heads")
+    label_embedding: bool = Field(
+        True, description="tag embeddings as classifier input; off: Table 4's -LabelEmbedding"
+    )
+    feedback: bool = Field(True, description="entities and relations inform the labels; off: Table 4's -E&R-L-A")
+    label_dim: int = Field(150, gt=0, description="size of the tag embedding")
+    predicted_tags: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="share of words that embed their predicted tag in training; the paper embeds gold tags",
+    )
+    double_tags: tuple[tuple[str, str], ...] | Literal["auto"] = Field(
+        "auto", description="tags of words in two entities; `auto`: those that occur in the training data"
+    )
+    width_dim: int = Field(150, gt=0, description="size of the width embedding")
 
     def fitted(self, profile: DataProfile) -> STSNConfig:
         fitted = super().fitted(profile)
@@ -54,7 +63,7 @@ class STSNConfig(JointConfig):
     def notices(self, profile: DataProfile) -> Iterator[str]:
         yield from super().notices(profile)
         if crowded := profile.words_in_3plus_entities:
-            yield f"{crowded} words lie in three or more entities; the tagger sees the two that come first."
+            yield f"{crowded} words lie in three or more entities; the tagger uses the first two."
 
 
 class AttentionUnit(nn.Module):
@@ -123,7 +132,7 @@ class STSN(JointModel[Views]):
         self.layers = nn.ModuleList(stack)
         self.tag = nn.Linear(dim, tags)
         self.label = nn.Embedding(tags, config.label_dim) if config.label_embedding else None
-        self.widths = WidthEmbedding(config.resolved_width(), config.width_dim)
+        self.widths = WidthEmbedding(config.resolved_max_width(), config.width_dim)
         self.span = BoundaryScores(seen, self.widths, types)
         self.head, self.tail = (BoundaryScores(seen, self.widths, links) for _ in range(2))
         self.context = nn.Linear(seen, links, bias=False)
@@ -137,7 +146,9 @@ class STSN(JointModel[Views]):
         if doubles == "auto":
             raise ValueError("double_tags is still 'auto': call config.fitted(profile) before building the model")
         if unknown := sorted({tag for pair in doubles for tag in pair} - number.keys()):
-            raise RecipeError(f"model.double_tags names {', '.join(unknown)}, which the schema's labels do not give.")
+            raise RecipeError(
+                f"model.double_tags names {', '.join(unknown)}, which do not match the labels of the schema."
+            )
         for index, (first, second) in enumerate(doubles, start=len(names)):
             table[number[first], number[second]] = index
             if (second, first) not in doubles:  # entities on one span may come in either order
@@ -155,7 +166,7 @@ class STSN(JointModel[Views]):
 
     def gold_tags(self, batch: Batch[Tensor]) -> Tensor:
         """-> [B, T]"""
-        first, second = stacked_tags(batch.known().entities, *batch.words.scored.shape)
+        first, second = stacked_tags(batch.require_gold().entities, *batch.words.scored.shape)
         return self.tag_table[first, second]
 
     def features(self, encoded: Encoded, batch: Batch[Tensor]) -> Views:
@@ -189,7 +200,7 @@ class STSN(JointModel[Views]):
         words = features.relations
         heads, tails = self.head(words, rows.spans), self.tail(words, rows.spans)  # [K, R]
         head, tail = rows.pairs.unbind(-1)
-        context = context_max(contexts(words), rows.spans[head], rows.spans[tail])  # C_r   [M, d + label_dim]
+        context = max_between(context_maxima(words), rows.spans[head], rows.spans[tail])  # C_r   [M, d + label_dim]
         ends = heads.index_select(0, head) + tails.index_select(0, tail)
         scores: Tensor = ends + self.context(context)
         return scores
@@ -201,9 +212,9 @@ class STSN(JointModel[Views]):
         batch: Batch[Tensor],
     ) -> Loss:
         """L = L_L + L_E + L_R"""
-        scored, annotated = batch.words.scored, batch.known().annotated
+        scored, annotated = batch.words.scored, batch.require_gold().annotated
         unknown = (~annotated.unsqueeze(1) & self.tag_labels).any(-1)  # [B, l]
-        scores = output.features.tags.float().masked_fill(unknown.unsqueeze(1), UNKNOWN)
+        scores = output.features.tags.float().masked_fill(unknown.unsqueeze(1), UNKNOWN_LOGIT)
         tags = F.cross_entropy(scores[scored], self.gold_tags(batch)[scored])
         terms = self.terms(output, second, batch)
         return Loss(tags + terms["spans"] + terms["pairs"], {"tags": tags, **terms})

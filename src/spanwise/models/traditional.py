@@ -1,4 +1,4 @@
-"""The traditional formalisation of span extraction (LEAR, section 4.2): an encoder and two linear layers, which say of
+"""The traditional formalization of span extraction (LEAR, section 4.2): an encoder and two linear layers, which say of
 each word whether it starts or ends a span of each label. LEAR without label knowledge ("LEAR w/o") is the same.
 """
 
@@ -7,9 +7,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from spanwise.decoding.pointers import PointerScores
-from spanwise.models.pointing import PointerConfig, PointerModel
+from spanwise.models.pointers import PointerConfig, PointerModel
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.pointers import Matcher, MatchFeatures, pointer
+from spanwise.nn.pointers import Matcher, MatchFeatures, pointer_layer
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.encoding import Encoded
@@ -26,7 +26,7 @@ class Traditional(PointerModel):
         super().__init__(encoder, config, schema)
         labels = len(schema.entities)
         self.dropout = nn.Dropout(config.dropout)
-        self.start, self.end = (pointer(encoder.dim, labels) for _ in range(2))
+        self.start, self.end = (pointer_layer(encoder.dim, labels) for _ in range(2))
         self.matcher = Matcher(config.matcher, encoder.dim, labels) if config.nested else None
 
     def score(

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.nn.attention import span_attention
-from spanwise.nn.spans import max_over
+from spanwise.nn.spans import max_pool_spans
 
-Aggregating = Literal["max", "mean", "multiplicative", "additive"]
+AggregationKind = Literal["max", "mean", "multiplicative", "additive"]
 
 
 class Aggregation(nn.Module):
@@ -20,7 +20,7 @@ class Aggregation(nn.Module):
     beside every word: softmax(uᵀ·tanh(W·[h; v])).
     """
 
-    def __init__(self, how: Aggregating, dim: int, widest: int) -> None:
+    def __init__(self, how: AggregationKind, dim: int, widest: int) -> None:
         super().__init__()
         self.how = how
         self.widest = widest
@@ -34,7 +34,7 @@ class Aggregation(nn.Module):
     def forward(self, words: Tensor, spans: Tensor) -> Tensor:
         """words [B, T, d]; spans [N, 3], grouped by example -> [N, d]"""
         if self.how == "max":
-            return max_over(words, spans, self.widest)
+            return max_pool_spans(words, spans, self.widest)
         return span_attention(words, self._scores(words), spans)
 
     def _scores(self, words: Tensor) -> Tensor:

@@ -118,6 +118,6 @@ class ContextualAttention(nn.Module):
     def _additive(self, query: Tensor, keys: Tensor) -> Tensor:
         """v·tanh(W₁·Q + W₂·K), for a block of queries at a time"""
         q, k = self.from_query(query), self.from_key(keys).unsqueeze(1)  # [B, Q, a], [B, 1, K, a]
-        at_once = max(1, CELLS // max(k.numel(), 1))
-        blocks = [self.weigh(torch.tanh(part.unsqueeze(2) + k)).squeeze(-1) for part in q.split(at_once, dim=1)]
+        block_size = max(1, CELLS // max(k.numel(), 1))
+        blocks = [self.weigh(torch.tanh(part.unsqueeze(2) + k)).squeeze(-1) for part in q.split(block_size, dim=1)]
         return torch.cat(blocks, dim=1)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-UNKNOWN = -1e9  # the logit of a label that an example was not annotated for
+UNKNOWN_LOGIT = -1e9  # the logit of a label that an example was not annotated for
 
 
 def class_count(labels: int, multi_label: bool) -> int:
@@ -21,11 +21,11 @@ def span_loss(logits: Tensor, labels: Tensor, annotated: Tensor, *, multi_label:
     """
     if not multi_label:
         target = torch.where(labels.any(-1), labels.int().argmax(-1) + 1, 0)
-        return F.cross_entropy(without_unknown(logits, annotated), target)
+        return F.cross_entropy(mask_unknown(logits, annotated), target)
     each = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")
     return (each * annotated).sum() / max(len(logits), 1)
 
 
-def without_unknown(logits: Tensor, annotated: Tensor) -> Tensor:
+def mask_unknown(logits: Tensor, annotated: Tensor) -> Tensor:
     """Logits of None and the labels, none of which is left to labels that are unknown. -> [N, 1 + E]"""
-    return logits.masked_fill(F.pad(~annotated, (1, 0)), UNKNOWN)
+    return logits.masked_fill(F.pad(~annotated, (1, 0)), UNKNOWN_LOGIT)

@@ -1,7 +1,7 @@
 """The span Transformer (DSpERT, eqs. 2 to 4): span vectors that pass the encoder's blocks beside the words'.
 
 A span asks with its own vector of the layer below and finds its own words' vectors there. Keys and values are projected
-once per layer and word, not once per span. For the attention alone, spans stand in lines, neighbours together, so that
+once per layer and word, not once per span. For the attention alone, spans stand in lines, neighbors together, so that
 a line looks at few words, and a mask tells whose they are; all else is a few matrix products over the spans of a batch.
 """
 
@@ -23,39 +23,39 @@ if TYPE_CHECKING:
     from transformers.models.bert.modeling_bert import BertLayer
 
 BLOCK_SIZE = 2**13  # spans that pass the blocks together
-LINE = 2**6  # spans of a line
-LIKE_BERT = frozenset(("bert", "camembert", "electra", "ernie", "roberta", "roformer", "xlm-roberta"))
+SPANS_PER_LINE = 2**6  # spans of a line
+BERT_LIKE_TYPES = frozenset(("bert", "camembert", "electra", "ernie", "roberta", "roformer", "xlm-roberta"))
 RECOMPUTE_ABOVE = 2**14  # spans whose activations training keeps; those of more are computed again
 
 
-class Memory(NamedTuple):
+class KeyValues(NamedTuple):
     """What spans find in the words of a layer, by heads."""
 
     keys: Tensor  # [B·T, h, e]
     values: Tensor  # [B·T, h, e]
 
 
-class View(NamedTuple):
-    """What spans look at, in lines of one sentence each."""
+class SpanLayout(NamedTuple):
+    """What spans gather at, in lines of one sentence each."""
 
     packing: Packing
     words: Tensor  # [L, W]   that the spans of a line cover, as rows of a memory
     inside: Tensor  # [L, 1, S, W]   true where a word is the span's own
-    turn: Tensor | None  # [L, S, e]   of the span's first word, where positions are rotary
+    rotary: Tensor | None  # [L, S, e]   of the span's first word, where positions are rotary
 
     @classmethod
-    def of(cls, spans: Tensor, length: int, turns: Tensor | None) -> Self:
-        """spans [N, 3], by sentence and start; length T; turns [B, T, e]"""
-        packing = Packing.of(spans[:, 0], LINE)
+    def of(cls, spans: Tensor, length: int, rotary: Tensor | None) -> Self:
+        """spans [N, 3], by sentence and start; length T; rotary [B, T, e]"""
+        packing = Packing.of(spans[:, 0], SPANS_PER_LINE)
         start, end = packing.pad(spans[:, 1:]).unsqueeze(-1).unbind(2)  # [L, S, 1]
         first = start[:, 0]  # of a line, the lowest
         place = first + torch.arange(int((end - first.unsqueeze(1)).max()), device=spans.device)  # [L, W]
-        inside = (place.unsqueeze(1) >= start) & (place.unsqueeze(1) < end) | (end == 0)  # gaps look at all
+        inside = (place.unsqueeze(1) >= start) & (place.unsqueeze(1) < end) | (end == 0)  # gaps gather at all
         line = packing.source.unsqueeze(1)
-        turn = None if turns is None else turns[line, start.squeeze(-1)]
-        return cls(packing, line * length + place.clamp(max=length - 1), inside.unsqueeze(1), turn)
+        rotary = None if rotary is None else rotary[line, start.squeeze(-1)]
+        return cls(packing, line * length + place.clamp(max=length - 1), inside.unsqueeze(1), rotary)
 
-    def look(self, memory: Tensor) -> Tensor:
+    def gather(self, memory: Tensor) -> Tensor:
         """[B·T, h, e] -> [L, h, W, e]"""
         found: Tensor = memory.index_select(0, self.words.flatten()).unflatten(0, self.words.shape)
         return found.transpose(1, 2)
@@ -64,14 +64,16 @@ class View(NamedTuple):
 def blocks_of(transformer: PreTrainedModel) -> nn.ModuleList:
     """The encoder's own blocks, if they are built as BERT's are: then a span can pass them as well as a word."""
     kind = transformer.config.model_type
-    if kind not in LIKE_BERT:
+    if kind not in BERT_LIKE_TYPES:
         raise EncoderError(
-            f"a span Transformer cannot be built over {kind!r}, whose blocks are not made like BERT's; "
-            f"set model.depth to 0, or take an encoder that is one of {', '.join(sorted(LIKE_BERT))}."
+            f"a span Transformer cannot be built over {kind!r}, whose blocks differ from BERT's; "
+            f"set model.depth to 0, or choose an encoder of type {', '.join(sorted(BERT_LIKE_TYPES))}."
         )
     relative = getattr(transformer.config, "position_embedding_type", None) or "absolute"
     if relative != "absolute" or getattr(transformer.config, "rotary_value", False):
-        raise EncoderError(f"{kind!r} with {relative} positions or rotated values has no span Transformer yet.")
+        raise EncoderError(
+            f"{kind!r} with {relative} positions or rotary values is not supported by the span Transformer."
+        )
     layers: nn.ModuleList = transformer.encoder.layer
     return layers
 
@@ -83,55 +85,57 @@ def rotary_table(transformer: PreTrainedModel, places: Tensor) -> Tensor | None:
 
 
 def span_transformer(
-    blocks: Sequence[BertLayer], spans: Tensor, vectors: Tensor, levels: Sequence[Tensor], turns: Tensor | None
+    blocks: Sequence[BertLayer], spans: Tensor, vectors: Tensor, hidden_states: Sequence[Tensor], rotary: Tensor | None
 ) -> Tensor:
     """The spans' vectors above the last block.
 
-    spans [N, 3]; vectors [N, d], eq. 2; levels: words below each block [B, T, d] -> [N, d]
+    spans [N, 3]; vectors [N, d], eq. 2; hidden_states: words below each block [B, T, d] -> [N, d]
     """
     if not len(spans):
         return vectors
-    memories = [_memory(block, words, turns) for block, words in zip(blocks, levels, strict=True)]
-    length = levels[0].shape[1]
+    key_values = [_project_words(block, words, rotary) for block, words in zip(blocks, hidden_states, strict=True)]
+    length = hidden_states[0].shape[1]
     order = (spans[:, 0] * length + spans[:, 1]).argsort(stable=True)
     again = torch.is_grad_enabled() and len(spans) > RECOMPUTE_ABOVE
     parts = (
-        (blocks, vectors.index_select(0, chosen), memories, View.of(spans[chosen], length, turns))
+        (blocks, vectors.index_select(0, chosen), key_values, SpanLayout.of(spans[chosen], length, rotary))
         for chosen in order.split(BLOCK_SIZE)
     )
     return blockwise(_pass_blocks, parts, recompute=again).index_select(0, order.argsort())
 
 
-def _pass_blocks(blocks: Sequence[BertLayer], vectors: Tensor, memories: Sequence[Memory], view: View) -> Tensor:
-    for block, memory in zip(blocks, memories, strict=True):
-        vectors = span_block(block, vectors, memory, view)
+def _pass_blocks(
+    blocks: Sequence[BertLayer], vectors: Tensor, key_values: Sequence[KeyValues], layout: SpanLayout
+) -> Tensor:
+    for block, memory in zip(blocks, key_values, strict=True):
+        vectors = span_block(block, vectors, memory, layout)
     return vectors
 
 
-def span_block(block: BertLayer, spans: Tensor, memory: Memory, view: View) -> Tensor:
+def span_block(block: BertLayer, spans: Tensor, memory: KeyValues, layout: SpanLayout) -> Tensor:
     """SpanTrBlock (eq. 3): the encoder's block, with spans for queries and their words for keys and values.
 
     spans [N, d] -> [N, d]
     """
     own = block.attention.self
-    query = _heads(view.packing.pad(own.query(spans)), own.num_attention_heads)
-    if view.turn is not None:
-        query = _turned(query, view.turn)
-    keys, values = (view.look(part) for part in memory)
+    query = _heads(layout.packing.pad(own.query(spans)), own.num_attention_heads)
+    if layout.rotary is not None:
+        query = _rotate(query, layout.rotary)
+    keys, values = (layout.gather(part) for part in memory)
     drop = own.dropout.p if block.training else 0.0
-    context = F.scaled_dot_product_attention(query, keys, values, attn_mask=view.inside, dropout_p=drop)
-    found = view.packing.pack(context.transpose(1, 2).flatten(2))
+    context = F.scaled_dot_product_attention(query, keys, values, attn_mask=layout.inside, dropout_p=drop)
+    found = layout.packing.pack(context.transpose(1, 2).flatten(2))
     attended = block.attention.output(found, spans)
     above: Tensor = block.output(block.intermediate(attended), attended)
     return above
 
 
-def _memory(block: BertLayer, words: Tensor, turns: Tensor | None) -> Memory:
+def _project_words(block: BertLayer, words: Tensor, rotary: Tensor | None) -> KeyValues:
     own = block.attention.self
     keys, values = (_heads(layer(words), own.num_attention_heads) for layer in (own.key, own.value))
-    if turns is not None:
-        keys = _turned(keys, turns)
-    return Memory(*(part.transpose(1, 2).flatten(0, 1) for part in (keys, values)))
+    if rotary is not None:
+        keys = _rotate(keys, rotary)
+    return KeyValues(*(part.transpose(1, 2).flatten(0, 1) for part in (keys, values)))
 
 
 def _heads(vectors: Tensor, heads: int) -> Tensor:
@@ -140,11 +144,11 @@ def _heads(vectors: Tensor, heads: int) -> Tensor:
     return split.transpose(1, 2)
 
 
-def _turned(vectors: Tensor, turns: Tensor) -> Tensor:
-    """Rotary positions (Su et al. 2021): neighbouring pairs of numbers are turned by their place's angles.
+def _rotate(vectors: Tensor, rotary: Tensor) -> Tensor:
+    """Rotary positions (Su et al. 2021): neighboring pairs of numbers are turned by their place's angles.
 
-    vectors [L, h, S, e]; turns [L, S, e]: sines, then cosines
+    vectors [L, h, S, e]; rotary [L, S, e]: sines, then cosines
     """
-    sine, cosine = (half.unsqueeze(1).to(vectors.dtype) for half in turns.chunk(2, dim=-1))
+    sine, cosine = (half.unsqueeze(1).to(vectors.dtype) for half in rotary.chunk(2, dim=-1))
     even, odd = vectors[..., ::2], vectors[..., 1::2]
     return torch.stack((even * cosine - odd * sine, odd * cosine + even * sine), dim=-1).flatten(-2)

@@ -11,7 +11,7 @@ from torch import Tensor
 from spanwise.seam.batch import LabelTexts
 from spanwise.seam.encoding import Encoder
 
-TOGETHER = 8  # texts that are encoded together
+TEXTS_PER_BATCH = 8  # texts that are encoded together
 
 
 class LabelTokens(NamedTuple):
@@ -27,7 +27,7 @@ class LabelTokens(NamedTuple):
 
     def mean(self) -> Tensor:
         """Over the tokens that count. -> [C, d]"""
-        return mean_over(self.vectors, self.content)
+        return masked_mean(self.vectors, self.content)
 
 
 def encode_texts(encoder: Encoder, texts: LabelTexts[Tensor]) -> LabelTokens:
@@ -35,14 +35,14 @@ def encode_texts(encoder: Encoder, texts: LabelTexts[Tensor]) -> LabelTokens:
     length = texts.mask.sum(-1)
     order = length.argsort()
     parts = []
-    for rows in order.split(TOGETHER):
+    for rows in order.split(TEXTS_PER_BATCH):
         longest = int(length[rows].max())
         hidden = encoder.hidden(texts.pieces[rows, :longest], texts.mask[rows, :longest].long())
         parts.append(F.pad(hidden, (0, 0, 0, texts.pieces.shape[1] - longest)))
     return LabelTokens(torch.cat(parts)[order.argsort()], texts.content)
 
 
-def mean_over(vectors: Tensor, content: Tensor) -> Tensor:
+def masked_mean(vectors: Tensor, content: Tensor) -> Tensor:
     """[C, m, d], [C, m] -> [C, d]"""
     share = content.unsqueeze(-1).to(vectors.dtype)
     return (vectors * share).sum(1) / share.sum(1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spanwise.nn.pooling import Maxima, any_width
+from spanwise.nn.pooling import RangeMax, max_range_width
 
 
-def between(head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
+def words_between(head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
     """First and last word, inclusive, between two spans; the last comes before the first where there is none.
 
     head, tail [M, 3]: example, start, end
@@ -16,13 +16,13 @@ def between(head: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
     return torch.minimum(head[:, 2], tail[:, 2]), torch.maximum(head[:, 1], tail[:, 1]) - 1
 
 
-def contexts(words: Tensor) -> Maxima:
+def context_maxima(words: Tensor) -> RangeMax:
     """Maxima over any stretch of words [B, T, d]."""
-    return Maxima(words, any_width(words.shape[1]))
+    return RangeMax(words, max_range_width(words.shape[1]))
 
 
-def context_max(words: Maxima, head: Tensor, tail: Tensor) -> Tensor:
+def max_between(words: RangeMax, head: Tensor, tail: Tensor) -> Tensor:
     """The maximum over the words between two spans, zeros where they touch or overlap. -> [M, d]"""
-    first, last = between(head, tail)
+    first, last = words_between(head, tail)
     apart = first <= last
     return words(head[:, 0], first.where(apart, 0), last.where(apart, 0)) * apart.unsqueeze(-1)

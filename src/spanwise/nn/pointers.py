@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-PRIOR_PROBABILITY = 0.01  # of a word to be a start (an end) of a label, before anything is learnt
+PRIOR_PROBABILITY = 0.01  # of a word to be a start (an end) of a label, before anything is learned
 CELLS = 2**22  # pairs of words that are looked at together
 MatcherKind = Literal["linear", "mlp"]
 
@@ -59,7 +59,7 @@ class Matcher(nn.Module):
         return logits
 
 
-def pointer(dim: int, labels: int) -> nn.Linear:
+def pointer_layer(dim: int, labels: int) -> nn.Linear:
     """Starts or ends from words. Training begins where they are rare, as they are: from one half, the first steps
     would go into unlearning what is wrong of nearly every word and label."""
     layer = nn.Linear(dim, labels)

@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Pooling = Literal["max", "first", "mean"]
-LONGEST = 512  # words of the longest stretch that an exported graph takes a maximum over
+MAX_EXPORT_LENGTH = 512  # words of the longest stretch that an exported graph takes a maximum over
 
 
-class Maxima:
+class RangeMax:
     """Element-wise maxima over any stretches of at most `widest` positions.
 
-    A sparse table holds the maxima of 1, 2, 4, … neighbours; any stretch is the maximum of two of its cells.
+    A sparse table holds the maxima of 1, 2, 4, … neighbors; any stretch is the maximum of two of its cells.
     """
 
     def __init__(self, vectors: Tensor, widest: int) -> None:
@@ -39,20 +39,20 @@ class Maxima:
 
 
 def _doubled(level: Tensor, reach: int) -> Tensor:
-    """Maxima over twice as many neighbours; beyond the end is nothing. [B, T, d] -> [B, T, d]"""
+    """Maxima over twice as many neighbors; beyond the end is nothing. [B, T, d] -> [B, T, d]"""
     if torch.compiler.is_exporting():  # slices as long as a symbol says would nest from level to level
         return torch.maximum(level, F.pad(level, (0, 0, 0, reach), value=-torch.inf)[:, reach:])
     return torch.cat((torch.maximum(level[:, :-reach], level[:, reach:]), level[:, -reach:]), dim=1)
 
 
-def any_width(length: int) -> int:
+def max_range_width(length: int) -> int:
     """How wide a stretch of this many positions may be, as a constant where a graph is exported."""
-    return LONGEST if torch.compiler.is_exporting() else length
+    return MAX_EXPORT_LENGTH if torch.compiler.is_exporting() else length
 
 
 def span_max(vectors: Tensor, row: Tensor, first: Tensor, last: Tensor, widest: int) -> Tensor:
     """The maximum over each stretch [first, last]. vectors [B, T, d]; row, first, last [N] -> [N, d]"""
-    return Maxima(vectors, widest)(row, first, last)
+    return RangeMax(vectors, widest)(row, first, last)
 
 
 def _log2(width: Tensor, levels: int) -> Tensor:

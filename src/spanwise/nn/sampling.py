@@ -39,7 +39,7 @@ def all_candidates(spans: Tensor) -> SampledSpans:
 def sample_by_score(spans: Tensor, labels: Tensor, scores: Tensor, size: int, limit: int) -> SampledSpans:
     """Every gold span and `limit` negatives of each example: half of them the highest scored, half drawn from the rest.
 
-    Those that are hard to tell from entities are then always learnt from, and a drawn one is weighted by the inverse
+    Those that are hard to tell from entities are then always learned from, and a drawn one is weighted by the inverse
     of its sampling rate. The candidates are all spans of the examples. spans [N, 3]; labels [N, E]; scores [N]
     """
     example, negative = spans[:, 0], ~labels.any(-1)

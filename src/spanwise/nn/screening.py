@@ -1,4 +1,4 @@
-"""A cheap score of candidate spans, learnt along with an expensive one, that says which spans are worth computing."""
+"""A cheap score of candidate spans, learned along with an expensive one, that says which spans are worth computing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boundary smoothing (Zhu and Li 2022): a gold span gives a share of its probability to its neighbours."""
+"""Boundary smoothing (Zhu and Li 2022): a gold span gives a share of its probability to its neighbors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from spanwise.nn.classification import without_unknown
+from spanwise.nn.classification import mask_unknown
 
 
 class Smoothing(NamedTuple):
-    """ε, and how far from the gold span, counted over both boundaries, a neighbour may be (D)."""
+    """ε, and how far from the gold span, counted over both boundaries, a neighbor may be (D)."""
 
     share: float
     distance: int = 1
@@ -25,7 +25,7 @@ def smoothed_loss(logits: Tensor, targets: Tensor, weight: Tensor, annotated: Te
         return ((each * annotated).sum(-1) * weight).sum()
     classes = targets / targets.sum(-1, keepdim=True).clamp(min=1)  # two labels on one span share it
     classes = torch.cat((1 - classes.sum(-1, keepdim=True), classes), dim=-1)
-    each = -(classes * without_unknown(logits.float(), annotated).log_softmax(-1)).sum(-1)
+    each = -(classes * mask_unknown(logits.float(), annotated).log_softmax(-1)).sum(-1)
     return (each * weight).sum()
 
 
@@ -39,7 +39,7 @@ def smoothed_targets(
     spans [N, 3]; gold [G, 4]; scored [B, T]
     """
     length = scored.shape[1] + 1
-    around = _around(smoothing.distance).to(gold.device)  # [R, 3]   moves of start and end, and how far
+    around = _neighbor_offsets(smoothing.distance).to(gold.device)  # [R, 3]   moves of start and end, and how far
     start, end = (gold[:, None, i] + around[:, i - 1] for i in (1, 2))  # [G, R]
     first = scored.int().argmax(-1)
     behind = first + scored.sum(-1)
@@ -59,7 +59,7 @@ def smoothed_targets(
     return shares.index_put((at[found], label[found]), weight[found], accumulate=True)[place]
 
 
-def _around(distance: int) -> Tensor:
+def _neighbor_offsets(distance: int) -> Tensor:
     """Moves of a start and an end by 1 to `distance` words together, and by how many. -> [R, 3]"""
     reach = range(-distance, distance + 1)
     moves = [(i, j, abs(i) + abs(j)) for i in reach for j in reach if 0 < abs(i) + abs(j) <= distance]

@@ -7,23 +7,23 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from spanwise.nn.pooling import LONGEST, span_max
+from spanwise.nn.pooling import MAX_EXPORT_LENGTH, span_max
 from spanwise.seam.encoding import Encoded
 
 Representation = Literal["boundary", "pooling", "hybrid"]
 
 
-def max_over(words: Tensor, spans: Tensor, widest: int, *, given: bool = False) -> Tensor:
+def max_pool_spans(words: Tensor, spans: Tensor, widest: int, *, given: bool = False) -> Tensor:
     """The maximum over each span's words. With `given`, spans may be wider: a caller names them. -> [N, d]"""
     first, last = spans[:, 1], spans[:, 2] - 1
     if given and torch.compiler.is_exporting():
-        widest = LONGEST
+        widest = MAX_EXPORT_LENGTH
     elif given and len(spans):
         widest = max(widest, int((last - first).max()) + 1)
     return span_max(words, spans[:, 0], first, last, widest)
 
 
-def boundary(words: Tensor, spans: Tensor) -> Tensor:
+def boundary_vectors(words: Tensor, spans: Tensor) -> Tensor:
     """First and last word of each span, side by side. words [B, T, d] -> [N, 2d]"""
     row, first, last = spans[:, 0], spans[:, 1], spans[:, 2] - 1
     length, dim = words.shape[1:]
@@ -82,9 +82,12 @@ class SpanRepresentation(nn.Module):
         """spans [N, 3]: example, start, end -> [N, dim]"""
         parts = []
         if self.how != "pooling":
-            parts.append(boundary(encoded.words, spans))
+            parts.append(boundary_vectors(encoded.words, spans))
         if self.how != "boundary":
-            parts += [max_over(encoded.words, spans, self.max_width), encoded.sentence.index_select(0, spans[:, 0])]
+            parts += [
+                max_pool_spans(encoded.words, spans, self.max_width),
+                encoded.sentence.index_select(0, spans[:, 0]),
+            ]
         return torch.cat([*parts, self.widths(spans)], dim=-1)
 
 

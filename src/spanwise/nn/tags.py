@@ -45,7 +45,7 @@ def bio_tags(gold: Tensor, size: int, length: int) -> Tensor:
     return tags
 
 
-def from_first_scored(rows: Tensor, scored: Tensor) -> Tensor:
+def shift_to_first_scored(rows: Tensor, scored: Tensor) -> Tensor:
     """Rows of words moved so that each begins with its first scored word; what comes in at the end is not scored.
 
     rows [B, T, …]; scored [B, T]

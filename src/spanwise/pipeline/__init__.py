@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-CARD = "README.md"  # of a model folder
+MODEL_CARD = "README.md"  # of a model folder

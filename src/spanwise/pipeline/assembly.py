@@ -13,7 +13,7 @@ from spanwise.seam.traits import Traits
 from spanwise.text.alignment import AlignedDocument
 from spanwise.text.examples import Example
 
-LabelledSpan = tuple[int, int, int]  # start, end, label
+LabeledSpan = tuple[int, int, int]  # start, end, label
 
 
 def predicted_document(
@@ -22,7 +22,7 @@ def predicted_document(
     """The document with what was predicted in its windows; each span is taken from the window that owns it."""
     document = _for_predictions(examples[0].document if examples else document)
     if not examples:
-        return document.predicted()
+        return document.with_predictions()
     spans = [span for pair in zip(examples, predictions, strict=True) for span in spans_owned_by_window(*pair)]
     if len(examples) > 1 and not traits.nested:
         spans = filter_overlaps(spans, shared=traits.multi_label)
@@ -30,7 +30,7 @@ def predicted_document(
     names, words = schema.entity_names, document.words
     entities = [Entity(words[s.start].start, words[s.end - 1].end, names[s.label], s.score) for s in spans]
     place = {span[:3]: index for index, span in enumerate(spans)}
-    return document.predicted(entities, _relations(place, examples, predictions, schema))
+    return document.with_predictions(entities, _relations(place, examples, predictions, schema))
 
 
 def _for_predictions(document: Document) -> Document:
@@ -48,7 +48,7 @@ def related_document(
     label = {name: index for index, name in enumerate(schema.entity_names)}
     pairs = zip(row.spans, document.entities, strict=True)
     place = {(*span, label[entity.label]): index for index, (span, entity) in enumerate(pairs) if span is not None}
-    return document.predicted(document.entities, _relations(place, examples, predictions, schema))
+    return document.with_predictions(document.entities, _relations(place, examples, predictions, schema))
 
 
 def spans_owned_by_window(example: Example, prediction: Prediction) -> Iterator[ScoredSpan]:
@@ -64,7 +64,7 @@ def shift(span: ScoredSpan, by: int) -> ScoredSpan:
 
 
 def _relations(
-    place: Mapping[LabelledSpan, int], examples: Sequence[Example], predictions: Sequence[Prediction], schema: Schema
+    place: Mapping[LabeledSpan, int], examples: Sequence[Example], predictions: Sequence[Prediction], schema: Schema
 ) -> list[Relation]:
     """Relations between entities that have a place: each once, with the highest of its windows' scores."""
     best: dict[tuple[int, int, int], float] = {}

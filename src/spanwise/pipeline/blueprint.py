@@ -13,13 +13,13 @@ from spanwise.text.profile import DataProfile
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What `config.json` of a model folder holds; `reads` names the member of a bundle that reads out."""
+    """What `config.json` of a model folder holds; `reader` names the member of a bundle that makes the predictions."""
 
     encoder: EncoderConfig
     model: ModelSection
     bundle: BundleSection | None = None
     threshold: float | None = None  # lowest probability of an entity, where a call names none; None: the model's own
-    reads: str | None = None  # None: `model`
+    reader: str | None = None  # None: `model`
 
     @classmethod
     def from_recipe(cls, recipe: Recipe, profile: DataProfile) -> Blueprint:
@@ -43,9 +43,9 @@ class Blueprint:
             for s in self.sections
         )
 
-    def read_by(self, name: str | None) -> Blueprint:
-        """The same with another member to read out."""
+    def with_reader(self, name: str | None) -> Blueprint:
+        """The same with another member of the bundle as the reader."""
         names = [section.name for section in self.sections]
         if name is not None and name not in names:
-            raise InputError(f"the model has no member {name!r} to read out; choose from {', '.join(names)}.")
-        return replace(self, reads=name) if name is not None else self
+            raise InputError(f"the bundle has no member {name!r}; choose the reader from {', '.join(names)}.")
+        return replace(self, reader=name) if name is not None else self

@@ -9,7 +9,7 @@ import numpy as np
 from spanwise.errors import SchemaError
 from spanwise.seam.batch import Array, Batch, Gold, Ints, LabelTexts, Proposals, Words
 from spanwise.seam.decoder import PredictedSpans
-from spanwise.seam.proposals import Proposer, no_proposals, packed
+from spanwise.seam.proposals import Proposer, empty_proposals, stack_examples
 from spanwise.text.examples import Example
 from spanwise.text.pieces import WordPieces
 from spanwise.text.words import segment
@@ -29,7 +29,7 @@ def collate(
     types = len(examples[0].annotated)
 
     def proposed(by: Proposer | None) -> Proposals[Array]:
-        return no_proposals() if by is None else by.propose(examples, types, rng)
+        return empty_proposals() if by is None else by.propose(examples, types, rng)
 
     return Batch(
         len(examples),
@@ -61,15 +61,15 @@ def _words(examples: Sequence[Example], pad: int, prefix: int) -> Words[Array]:
 
 def _gold(examples: Sequence[Example]) -> Gold[Array]:
     return Gold(
-        packed([e.gold for e in examples]),
+        stack_examples([e.gold for e in examples]),
         np.concatenate([e.outermost for e in examples]),
         np.stack([e.annotated for e in examples]),
     )
 
 
-def given_spans(examples: Sequence[Example]) -> PredictedSpans:
+def collate_given_entities(examples: Sequence[Example]) -> PredictedSpans:
     """The examples' own gold entities, as if they were predicted."""
-    gold = packed([e.gold for e in examples])
+    gold = stack_examples([e.gold for e in examples])
     return PredictedSpans(gold[:, :3], gold[:, 3], np.ones(len(gold), np.float32))
 
 

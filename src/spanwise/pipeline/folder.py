@@ -14,12 +14,12 @@ from torch import Tensor
 
 from spanwise import __version__
 from spanwise.errors import ModelError, SchemaError, SpanwiseError
-from spanwise.files import replacing, write_text
+from spanwise.files import atomic_file, write_text
 from spanwise.pipeline.blueprint import Blueprint
-from spanwise.pipeline.encoders import quiet, without_pooler
+from spanwise.pipeline.encoders import quiet_transformers, remove_pooler
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import BundleSection, EncoderConfig, ModelSection
-from spanwise.recipe.renamed import modernized
+from spanwise.renamed import stored_name, upgrade_keys
 from spanwise.schema import Schema
 from spanwise.seam.module import Trainable
 
@@ -49,12 +49,12 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
         "model": blueprint.model.model_dump(mode="json"),
         "bundle": blueprint.bundle and blueprint.bundle.model_dump(mode="json"),
         "threshold": blueprint.threshold,
-        "reads": blueprint.reads,
+        "reader": blueprint.reader,
         "members": {
             member.name: {
                 "traits": asdict(member.traits),
-                "proposer": member.proposer and member.proposer.stored(),
-                "decoder": member.decoder.stored(),
+                "proposer": member.proposer and member.proposer.to_dict(),
+                "decoder": member.decoder.to_dict(),
             }
             for member in pipeline.members
         },
@@ -63,29 +63,29 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
 
 
 def save_weights(model: Trainable, path: Path) -> None:
-    with replacing(path) as draft:
+    with atomic_file(path) as draft:
         stored = {**dict(model.named_parameters()), **persistent_buffers(model)}
         save_file({name: value.detach().contiguous() for name, value in stored.items()}, draft)
 
 
 def persistent_buffers(model: Trainable) -> dict[str, Tensor]:
-    """What is neither learnt nor made from the options, such as running means; each under one name."""
+    """What is neither learned nor made from the options, such as running means; each under one name."""
     kept = model.state_dict().keys()
     return {name: value for name, value in model.named_buffers() if name in kept}
 
 
-def load(folder: Path | str, reads: str | None = None) -> TorchPipeline:
-    """Read a model folder that `save` wrote; `reads` names the member of a bundle that is to read out."""
+def load(folder: Path | str, reader: str | None = None) -> TorchPipeline:
+    """Read a model folder that `save` wrote; `reader` names the member of a bundle that makes the predictions."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise ModelError(f"{folder}: there is no such model folder; train one with `spanwise train`.")
-    config, schema = modernized(_read_json(folder / CONFIG)), _schema(folder / SCHEMA)
+        raise ModelError(f"{folder}: this model folder does not exist; train one with `spanwise train`.")
+    config, schema = upgrade_keys(_read_json(folder / CONFIG)), _schema(folder / SCHEMA)
     transformer, tokenizer = _transformer(folder, config)
     try:
         blueprint = _blueprint(config)
     except (KeyError, TypeError, ValueError, SpanwiseError) as error:
         raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
-    blueprint = blueprint.read_by(reads)
+    blueprint = blueprint.with_reader(reader)
     try:
         pipeline = TorchPipeline(blueprint, schema, transformer, tokenizer)
     except SchemaError as error:
@@ -105,7 +105,7 @@ def _blueprint(config: dict[str, Any]) -> Blueprint:
         BundleSection.model_validate(bundle) if bundle else None,
         None if threshold is None else float(threshold),
     )
-    return blueprint.read_by(config.get("reads"))
+    return blueprint.with_reader(config.get("reader"))
 
 
 def load_weights(model: Trainable, path: Path) -> None:
@@ -114,18 +114,20 @@ def load_weights(model: Trainable, path: Path) -> None:
     try:
         with safe_open(path, framework="pt") as file:
             stored = {name for name in file.keys() if not _obsolete(name)}  # noqa: SIM118
-            if odd := set(wanted) ^ stored:
+            source = {name: stored_name(name, stored) for name in wanted}
+            if odd := set(source.values()) ^ stored:
                 raise ModelError(f"{path}: the weights do not fit the model (such as {min(odd)}); train it again.")
             with torch.no_grad():
                 for name, parameter in wanted.items():
-                    tensor = file.get_tensor(name)
+                    tensor = file.get_tensor(source[name])
                     if tensor.shape != parameter.shape:
-                        raise ModelError(f"{path}: {name} is {tuple(tensor.shape)}, not {tuple(parameter.shape)}.")
+                        shapes = f"{tuple(tensor.shape)} instead of {tuple(parameter.shape)}"
+                        raise ModelError(f"{path}: {name} has shape {shapes}; train it again.")
                     parameter.copy_(tensor)
     except FileNotFoundError:
         raise ModelError(f"{path.parent}: {path.name} is missing; copy the whole model folder.") from None
     except (SafetensorError, OSError) as error:
-        raise ModelError(f"{path}: damaged or cut off ({_first_line(error)}); copy it again.") from None
+        raise ModelError(f"{path}: damaged or truncated ({_first_line(error)}); copy it again.") from None
 
 
 def _obsolete(name: str) -> bool:
@@ -136,7 +138,7 @@ def _transformer(folder: Path, config: dict[str, Any]) -> tuple[PreTrainedModel,
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     try:
-        with quiet():
+        with quiet_transformers():
             settings = dict(config["transformer"])
             transformer = AutoModel.from_config(AutoConfig.for_model(settings.pop("model_type"), **settings))
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -147,7 +149,7 @@ def _transformer(folder: Path, config: dict[str, Any]) -> tuple[PreTrainedModel,
         raise
     except Exception as error:  # transformers raises nearly anything for a damaged folder
         raise ModelError(f"{folder}: the encoder or tokenizer cannot be read ({_first_line(error)}).") from error
-    return without_pooler(transformer), tokenizer
+    return remove_pooler(transformer), tokenizer
 
 
 def _schema(path: Path) -> Schema:
@@ -161,11 +163,11 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ModelError(f"{path.parent}: {path.name} is missing; this is not a whole spanwise model.") from None
+        raise ModelError(f"{path.parent}: {path.name} is missing; the spanwise model is incomplete.") from None
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: damaged or cut off ({_first_line(error)}); copy it again.") from None
+        raise ModelError(f"{path}: damaged or truncated ({_first_line(error)}); copy it again.") from None
     if not isinstance(data, dict):
-        raise ModelError(f"{path}: not the JSON object that spanwise wrote; copy it again.")
+        raise ModelError(f"{path}: not a JSON object written by spanwise; copy it again.")
     return data
 
 

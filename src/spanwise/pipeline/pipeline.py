@@ -12,14 +12,14 @@ from spanwise.document import Document
 from spanwise.errors import InputError
 from spanwise.pipeline.assembly import predicted_document, related_document
 from spanwise.pipeline.batches import prediction_batches
-from spanwise.pipeline.collate import collate, given_spans, label_texts
+from spanwise.pipeline.collate import collate, collate_given_entities, label_texts
 from spanwise.schema import EntityType, Schema
 from spanwise.seam.batch import Array, Floats, LabelTexts
 from spanwise.seam.decoder import Decoder, Prediction, ScoreThresholds
 from spanwise.seam.proposals import Proposer
-from spanwise.seam.runner import Runner, run
+from spanwise.seam.runner import Runner, run_stages
 from spanwise.seam.traits import Traits
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 from spanwise.text.examples import Example, ExampleBuilder, LostGold
 from spanwise.text.pieces import WordPieces
 
@@ -39,8 +39,8 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
-    """How text is cut: the most word pieces of a window, how many neighbours share, and whether at every sentence."""
+class WindowSettings:
+    """How text is cut: the most word pieces of a window, how many neighbors share, and whether at every sentence."""
 
     limit: int
     overlap: int
@@ -64,7 +64,7 @@ class Pipeline:
         reader: Member,
         schema: Schema,
         pieces: WordPieces,
-        windows: Windows,
+        windows: WindowSettings,
         runner: Runner,
         threshold: float | None = None,
     ) -> None:
@@ -96,12 +96,12 @@ class Pipeline:
         )
         return Task(schema, labels, builder)
 
-    def new_labels(self, labels: Mapping[str, str]) -> Task:
+    def task_for_labels(self, labels: Mapping[str, str]) -> Task:
         """A task for labels that training may never have seen, each with the text that describes it."""
         if not self.reader.traits.open_labels:
             raise InputError(
-                f"this {self.reader.name} has weights of its own for each label and takes no new ones; train a model "
-                f"that takes them (see `spanwise models`)."
+                f"this {self.reader.name} has fixed labels and takes no new ones; train a model with open labels "
+                f"(see `spanwise models`)."
             )
         return self.task_for(Schema(tuple(EntityType(name, text) for name, text in labels.items())))
 
@@ -130,7 +130,7 @@ class Pipeline:
         token_budget: int = TOKEN_BUDGET,
     ) -> list[Document]:
         """The same from examples that were built before."""
-        self._warn_clipped()
+        self._warn_truncated()
         found = self._run(groups, task, thresholds, token_budget)
         rows = zip(documents, groups, found, strict=True)
         return [predicted_document(*row, task.schema, self.reader.traits) for row in rows]
@@ -145,9 +145,9 @@ class Pipeline:
         """The documents with their own entities and the model's relations between them."""
         thresholds = self.thresholds(None, relation_threshold, self.schema)
         self._check_given(documents)
-        rows = [aligned(document.without_relations()) for document in documents]
+        rows = [align(document.without_relations()) for document in documents]
         built = [self.task.builder.gold_examples(row, trim=False) for row in rows]
-        self._warn_clipped()
+        self._warn_truncated()
         _warn_lost(LostGold.joined(lost for _, lost in built))
         groups = [examples for examples, _ in built]
         found = self._run(groups, self.task, thresholds, token_budget, given=True)
@@ -176,8 +176,8 @@ class Pipeline:
         self, examples: Sequence[Example], task: Task, thresholds: ScoreThresholds, given: bool
     ) -> list[Prediction]:
         batch = collate(examples, self.pieces, None if given else self.reader.proposer, labels=task.labels)
-        entities = given_spans(examples) if given else None
-        return run(self.runner, self.reader.decoder, batch, thresholds, entities)
+        entities = collate_given_entities(examples) if given else None
+        return run_stages(self.runner, self.reader.decoder, batch, thresholds, entities)
 
     def thresholds(
         self, entities: Threshold | None, relations: Threshold | None, schema: Schema | None = None
@@ -201,21 +201,21 @@ class Pipeline:
                     f"{', '.join(self.schema.entity_names)}, or leave such entities out."
                 )
 
-    def _warn_clipped(self) -> None:
+    def _warn_truncated(self) -> None:
         """Say once that very long words are read by their beginning only; as words they are all there."""
-        if self.pieces.clipped and not self._warned:
+        if self.pieces.truncated_words and not self._warned:
             self._warned = True
-            most = self.pieces.per_word
-            log.warning("a word of more than %d pieces is read by its first ones; see encoder.pieces_per_word.", most)
+            most = self.pieces.max_per_word
+            log.warning("words of more than %d pieces are truncated; see encoder.pieces_per_word.", most)
 
 
 def _warn_lost(lost: LostGold) -> None:
-    for kind, rows in (("does not fall on word borders", lost.misaligned), ("fits into no window", lost.split)):
+    for kind, rows in (("does not fall on word boundaries", lost.misaligned), ("fits into no window", lost.split)):
         if rows:
             document, entity = rows[0]
             log.warning(
                 "%d of the given entities take part in no relation, such as %r in document %r, which %s.",
-                *(len(rows), document.slice(entity), document.id, kind),
+                *(len(rows), document.text_of(entity), document.id, kind),
             )
 
 
@@ -226,7 +226,7 @@ def _vector(threshold: Threshold | None, names: Sequence[str], own: float) -> Fl
     if odd := [value for value in threshold.values() if not isinstance(value, (int, float))]:
         raise InputError(f"a threshold is a number, or a mapping of labels to numbers, not {odd[0]!r}.")
     if unknown := sorted(set(threshold) - set(names)):
-        raise InputError(f"there is no label {unknown[0]!r} to set a threshold for; choose from {', '.join(names)}.")
+        raise InputError(f"unknown label {unknown[0]!r} in a threshold; choose from {', '.join(names)}.")
     if wrong := [value for value in threshold.values() if not 0 <= value <= 1]:
         raise InputError(f"a threshold is a probability between 0 and 1, not {wrong[0]}.")
     return np.array([float(threshold.get(name, own)) for name in names], np.float32)

@@ -45,7 +45,7 @@ class TorchPipeline(Pipeline):
         models: list[SpanModel] = [find_model(s.name)(encoder, s.config, schema) for s in blueprint.sections]
         bundle = blueprint.bundle
         self.model: Trainable = models[0] if bundle is None else Bundle(models[0], models[1], bundle.alpha)
-        place = next((i for i, member in enumerate(self.members) if member.name == blueprint.reads), 0)
+        place = next((i for i, member in enumerate(self.members) if member.name == blueprint.reader), 0)
         self.torch_runner = TorchRunner(models[place])
         super().__init__(
             self.members[place],
@@ -72,7 +72,7 @@ class TorchPipeline(Pipeline):
         )
         return self.task_for(self.schema, joint)
 
-    def fresh_runner(self) -> None:
+    def reset_runner(self) -> None:
         """Forget what was computed from the weights, which have changed."""
         self.runner = self.torch_runner = TorchRunner(self.torch_runner.model)
 
@@ -80,7 +80,7 @@ class TorchPipeline(Pipeline):
         """The reader alone with its weights and labels that it can be asked for: a model of its own, to be saved."""
         section = next(section for section in self.blueprint.sections if section.name == self.reader.name)
         alone = ModelSection(name=section.name, config=section.config)
-        blueprint = replace(self.blueprint, model=alone, bundle=None, reads=None)
+        blueprint = replace(self.blueprint, model=alone, bundle=None, reader=None)
         pipeline = TorchPipeline(blueprint, schema, self.model.encoder.transformer, self.tokenizer)
         pipeline.model.load_state_dict(self.torch_runner.model.state_dict())
         return pipeline

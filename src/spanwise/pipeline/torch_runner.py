@@ -39,7 +39,7 @@ class TorchRunner:
             self.model.eval()
         device = self.device
         tensors = batch.map(lambda array: torch.from_numpy(array).to(device, non_blocking=True))
-        labels = None if batch.labels is None else self._encoded(batch.labels, tensors.label_texts())
+        labels = None if batch.labels is None else self._encoded(batch.labels, tensors.require_label_texts())
         output = self.model(tensors, labels)
         return StageOne(_arrays(output.scores), output.features)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spanwise.corpora.options import DataOptions, Descriptions
 from spanwise.recipe.parsing import RECIPE, RECIPES, find_recipe, override
-from spanwise.recipe.renamed import modernized
 from spanwise.recipe.sections import (
     BundleSection,
     EncoderConfig,
@@ -26,6 +25,5 @@ __all__ = [
     "Recipe",
     "TrainSection",
     "find_recipe",
-    "modernized",
     "override",
 ]

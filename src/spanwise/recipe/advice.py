@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from spanwise.recipe.parsing import RECIPES
 from spanwise.text.profile import DataProfile
 
-RULES = RECIPES / "advice" / "rules.yaml"
+RULES, COMMENTS = (RECIPES / "advice" / name for name in ("rules.yaml", "comments.yaml"))
 STEPS = 1500  # optimizer steps that a small encoder needs, about
 COVERAGE = 0.99  # share of the entities that the model's width covers
 Options = dict[str, Any]
@@ -49,10 +49,9 @@ class Rule(_Frozen):
 
 
 class Advice(_Frozen):
-    """The content of the rules file: rules in order of precedence, and a comment for each key of a recipe."""
+    """The content of the rules file: rules in order of precedence."""
 
     rules: tuple[Rule, ...]
-    comments: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,13 @@ class Choice:
 def advice() -> Advice:
     """The rules that ship with the package."""
     return Advice.model_validate(yaml.safe_load(RULES.read_text(encoding="utf-8")))
+
+
+@cache
+def comments(section: str) -> dict[str, str]:
+    """The description of each option of a section, or of a model by its name; see recipe.reference."""
+    found: dict[str, dict[str, str]] = yaml.safe_load(COMMENTS.read_text(encoding="utf-8"))
+    return found.get(section, {})
 
 
 def choose(profile: DataProfile) -> Choice:
@@ -110,15 +116,16 @@ def recommend(
         "encoder:",
         _encoder(profile.script),
         "model:",
-        *_pairs(choice.model),
+        *_pairs(choice.model, comments(choice.model["name"])),
     ]
     if choice.bundle:
         lines.append(
             "bundle:                     # a second model on the same encoder helps to train it (BL-NER, eq. 19)"
         )
-        lines += _pairs(choice.bundle)
+        lines += _pairs(choice.bundle, comments("bundle") | comments(choice.bundle["name"]))
     lines += ["data:", *_data(files, recipe.parent, format)]
-    lines += ["train:", *_pairs(_training(profile.documents, has_dev=bool(files.get("dev"))))]
+    training = _training(profile.documents, has_dev=bool(files.get("dev")))
+    lines += ["train:", *_pairs(training, comments("train"))]
     return "\n".join(lines) + "\n"
 
 
@@ -136,12 +143,12 @@ def _training(documents: int, *, has_dev: bool) -> Options:
     }
 
 
-def _pairs(values: Options) -> list[str]:
-    """Lines of a YAML mapping, with the comments of the rules file."""
-    comments, rows = advice().comments, []
+def _pairs(values: Options, described: Mapping[str, str]) -> list[str]:
+    """Lines of a YAML mapping, each with the description of its option as a comment."""
+    rows = []
     for key, value in values.items():
         text = f"  {key}: {yaml.safe_dump(value).removesuffix('...' + chr(10)).strip()}"
-        rows.append(f"{text:<28}# {comments[key]}" if key in comments else text)
+        rows.append(f"{text:<28}# {described[key]}" if key in described else text)
     return rows
 
 

@@ -10,9 +10,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from spanwise.corpora.options import DataOptions
-from spanwise.corpora.yaml_files import copied, first_problem, read_yaml
+from spanwise.corpora.yaml_files import deep_copy, first_error, read_yaml
 from spanwise.errors import RecipeError
-from spanwise.recipe.renamed import modernized
+from spanwise.renamed import upgrade_keys
 
 RECIPE = "recipe.yaml"  # in a run folder
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -30,7 +30,9 @@ def find_recipe(name: Path | str) -> Path:
     if path.exists():  # a folder, which reading refuses
         return path
     known = ", ".join(sorted(file.stem for file in RECIPES.glob("*.yaml")))
-    raise RecipeError(f"there is no recipe file {str(name)!r}; write one with `spanwise init`, or choose from {known}.")
+    raise RecipeError(
+        f"recipe file {str(name)!r} does not exist; write one with `spanwise init`, or choose from {known}."
+    )
 
 
 def read_recipe(path: Path, overrides: Iterable[str], sections: Iterable[str]) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def read_recipe(path: Path, overrides: Iterable[str], sections: Iterable[str]) -
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise RecipeError(f"{path}: a recipe is a mapping with the sections {', '.join(sections)}.")
-    return override(modernized(data), overrides)
+    return override(upgrade_keys(data), overrides)
 
 
 def validated(kind: type[Section], data: object, where: str) -> Section:
@@ -46,14 +48,14 @@ def validated(kind: type[Section], data: object, where: str) -> Section:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise RecipeError(f"{where}: {first_problem(error)}") from None
+        raise RecipeError(f"{where}: {first_error(error)}") from None
     except RecipeError as error:  # about a model's own options
         raise RecipeError(f"{where}: {error}") from None
 
 
 def override(data: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
     """The data with `dotted.key=value` assignments applied."""
-    result: dict[str, Any] = copied(data)
+    result: dict[str, Any] = deep_copy(data)
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key:

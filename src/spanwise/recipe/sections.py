@@ -19,10 +19,10 @@ from pydantic import (
 )
 
 from spanwise.corpora.options import DataOptions
-from spanwise.corpora.yaml_files import first_problem
+from spanwise.corpora.yaml_files import first_error
 from spanwise.errors import RecipeError
 from spanwise.recipe.parsing import anchored, read_recipe, validated
-from spanwise.recipe.renamed import modernized
+from spanwise.renamed import upgrade_keys
 from spanwise.seam.config import ModelConfig
 from spanwise.seam.registry import find_model
 
@@ -34,15 +34,27 @@ class _Section(BaseModel):
 class EncoderConfig(_Section):
     """Which encoder, and how word vectors are made from it."""
 
-    name: str = "minilm"  # "minilm", a folder, or a name on the hub
-    pooling: Literal["max", "first", "mean"] = "max"
-    word_shapes: bool = True
-    freeze_embeddings: bool = False
-    recompute: bool = False  # store no activations of the encoder's blocks for the backward pass: less memory, slower
-    window: Literal["text", "sentence"] = "text"  # what is read at once: all that fits, or one sentence
-    max_pieces: int | None = Field(None, ge=64)  # of one window; None: as many as the encoder can read
-    pieces_per_word: int = Field(16, ge=1, le=32)
-    overlap: int = Field(64, ge=0)  # pieces that neighbouring windows share, at most a quarter of a window
+    name: str = Field(
+        "minilm", description="`minilm` (a wheel), a folder, a folder in $SPANWISE_ENCODERS, or a hub name"
+    )
+    pooling: Literal["max", "first", "mean"] = Field(
+        "max", description="word vectors from word pieces: `max`, `first` or `mean`"
+    )
+    word_shapes: bool = Field(
+        True, description="add a learned vector for the word's shape (lower, Title, UPPER, digits)"
+    )
+    freeze_embeddings: bool = Field(False, description="do not train the word-piece embeddings; faster on CPU")
+    gradient_checkpointing: bool = Field(
+        False, description="recompute the encoder's activations in the backward pass: less memory, a third more time"
+    )
+    window: Literal["text", "sentence"] = Field(
+        "text", description="text of one window: as much as fits (`text`) or one `sentence`"
+    )
+    max_pieces: int | None = Field(None, ge=64, description="word pieces of one window; null: the encoder's limit")
+    pieces_per_word: int = Field(16, ge=1, le=32, description="word pieces of one word; longer words are truncated")
+    overlap: int = Field(
+        64, ge=0, description="word pieces shared by neighboring windows, at most a quarter of a window"
+    )
 
 
 class ModelSection(_Section):
@@ -74,38 +86,49 @@ def _model_config(name: object, options: dict[str, Any]) -> ModelConfig:
     try:
         return find_model(name).Config(**options)
     except ValidationError as error:
-        raise RecipeError(f"{name}: {first_problem(error)}") from None
+        raise RecipeError(f"{name}: {first_error(error)}") from None
 
 
 class BundleSection(ModelSection):
     """The partner that a model is bundled with; `alpha` weighs the tagger's loss (BL-NER eq. 19)."""
 
-    alpha: float = Field(0.1, ge=0, le=1)
+    alpha: float = Field(
+        0.1, ge=0, le=1, description="weight of the tagger's loss; the span model gets 1 - alpha (BL-NER eq. 19)"
+    )
 
 
 class TrainSection(_Section):
     """How long and how fast a model learns."""
 
-    epochs: int = Field(10, ge=1)
-    batch_size: int = Field(16, ge=1)
-    accumulate: int = Field(1, ge=1)
-    encoder_lr: float = Field(2e-4, gt=0)
-    task_lr: float = Field(1e-3, gt=0)
-    weight_decay: float = Field(0.01, ge=0)
-    warmup: float = Field(0.1, ge=0, lt=1)
-    clip: float = Field(1.0, gt=0)
-    patience: int | None = Field(None, ge=1)  # epochs without a better dev F1 before training stops
-    seed: int = Field(1, ge=0)
-    precision: Literal["fp32", "bf16"] = "fp32"
-    checkpoint_steps: int | None = Field(None, ge=1)  # between checkpoints, besides one after every epoch
-    tensorboard: bool = False
+    epochs: int = Field(10, ge=1, description="passes over the training data")
+    batch_size: int = Field(16, ge=1, description="examples per batch")
+    accumulate: int = Field(1, ge=1, description="batches per optimizer step")
+    encoder_lr: float = Field(2e-4, gt=0, description="learning rate of the pretrained encoder")
+    task_lr: float = Field(1e-3, gt=0, description="learning rate of the new layers")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay; none on biases and norms")
+    warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps with a rising rate; then linear decay to 0")
+    clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    patience: int | None = Field(None, ge=1, description="epochs without a better dev F1 before training stops")
+    seed: int = Field(1, ge=0, description="seed of everything random; the same seed gives the same model")
+    precision: Literal["fp32", "bf16"] = Field(
+        "fp32", description="`fp32` or `bf16`; bf16 falls back to fp32 with a warning"
+    )
+    checkpoint_steps: int | None = Field(
+        None, ge=1, description="steps between checkpoints, besides one after every epoch"
+    )
+    tensorboard: bool = Field(False, description="write TensorBoard curves into the run folder (extra `tensorboard`)")
 
 
 class EvaluationSection(_Section):
     """How dev data is read during training, and the threshold that is stored with the model."""
 
-    token_budget: int = Field(4096, ge=64)  # word pieces of one batch on dev, padding included
-    threshold: float | None = Field(None, gt=0, le=1)  # lowest probability of an entity; None: the model's own
+    token_budget: int = Field(4096, ge=64, description="word pieces of one batch on dev, padding included")
+    threshold: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="lowest probability of a predicted entity, stored with the model; null: the model's own",
+    )
 
 
 class Recipe(_Section):
@@ -133,9 +156,9 @@ class Recipe(_Section):
         return recipe.model_copy(update={"data": anchored(recipe.data, path.parent, overrides)})
 
     @classmethod
-    def parse(cls, data: dict[str, Any], where: str = "recipe") -> Recipe:
+    def parse(cls, data: dict[str, Any], where: str = "recipe", *, warns: bool = True) -> Recipe:
         """A recipe from its sections, also from those that an earlier version wrote; `where` begins every error."""
-        return validated(cls, modernized(data), where)
+        return validated(cls, upgrade_keys(data, warns=warns), where)
 
     def dump(self) -> str:
         """The recipe as YAML, every option written out, those of its models included."""

@@ -101,7 +101,7 @@
   }
 
   // The label stands on the longer run, which is then at least as wide.
-  function labelled(arc, { left, right }) {
+  function labeled(arc, { left, right }) {
     const run = (arc.carrier = arc.runs.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a)));
     const half = arc.label.getComputedTextLength() / 2;
     arc.x = Math.max(left + half, Math.min(right - half, (run.from + run.to) / 2));
@@ -157,7 +157,7 @@
     for (const arc of arcs) {
       part(arc.legs);
       arc.runs = runsOf(arc, area);
-      labelled(arc, area);
+      labeled(arc, area);
     }
     const runs = grouped(arcs.flatMap((arc) => arc.runs), (run) => run.line);
     const levels = new Map([...runs].map(([line, over]) => [line, stacked(over, APART)]));
@@ -187,7 +187,7 @@
       return `L${near(before)}Q${round(x)} ${round(y)} ${near(after)}`;
     };
     const [start, end] = [points[0], points.at(-1)].map((point) => point.map(round).join(" "));
-    return `M${start}${points.slice(1, -1).map(corner).join("")}L${end}`;
+    return `M${start}${points.text_of(1, -1).map(corner).join("")}L${end}`;
   }
 
   // An arrow head, drawn on from the end of the path.

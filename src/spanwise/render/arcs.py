@@ -72,7 +72,7 @@ class Arcs:
         return f"<details open>\n<summary>Relations</summary>\n<ul>\n{lines}\n</ul>\n</details>\n"
 
     def _line(self, number: int, relation: Relation, document: Document) -> str:
-        head, tail = (escaped(document.slice(document.entities[i])) for i in (relation.head, relation.tail))
+        head, tail = (escaped(document.text_of(document.entities[i])) for i in (relation.head, relation.tail))
         link = escaped(arrow(relation.label, symmetric=relation.label in self.symmetric))
         return (
             f'<li {self._part(number, document)} title="{_score(relation)}">'

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanwise.document import Document, Entity
-from spanwise.files import replacing
+from spanwise.files import atomic_file
 from spanwise.render.arcs import Arcs, script, script_policy
 from spanwise.render.layout import Open, Text, nested_pieces
 from spanwise.render.markup import chip, escaped
-from spanwise.render.palette import TONES, colour_indices
+from spanwise.render.palette import TONES, color_indices
 from spanwise.render.style import style_sheet
 from spanwise.schema import Schema
 
@@ -31,11 +31,11 @@ def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema
     appear as U+FFFD.
     """
     texts = list(documents)
-    colours = colour_indices(texts, schema)
-    arcs = Arcs.of(texts, colours, schema)
-    articles = [_article(number, document, colours, arcs) for number, document in enumerate(texts, start=1)]
+    colors = color_indices(texts, schema)
+    arcs = Arcs.of(texts, colors, schema)
+    articles = [_article(number, document, colors, arcs) for number, document in enumerate(texts, start=1)]
     crossing = any("goes-on" in article for article in articles)
-    styles = style_sheet(len(colours), len(arcs.relation_labels))
+    styles = style_sheet(len(colors), len(arcs.relation_labels))
     body = "\n".join(articles) or '<p class="empty">There are no documents.</p>'
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -43,7 +43,7 @@ def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema
         f'<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n<style>\n{styles}</style>\n</head>\n<body>\n"
         f'<div class="wrap">\n<h1>{escaped(title)}</h1>\n<p class="summary">{_summary(texts)}</p>\n'
-        f"{_legend(texts, colours, schema)}{arcs.legend(texts, schema)}<main>\n{body}\n</main>\n"
+        f"{_legend(texts, colors, schema)}{arcs.legend(texts, schema)}<main>\n{body}\n</main>\n"
         f"{f'<p class=note>{_CROSSING}</p>' if crossing else ''}</div>\n{_script(arcs)}</body>\n</html>\n"
     )
 
@@ -53,7 +53,7 @@ def write_html(
 ) -> None:
     """Write the page; the file appears whole, by rename."""
     page = to_html(documents, title=title, schema=schema)
-    with replacing(Path(path)) as draft:
+    with atomic_file(Path(path)) as draft:
         draft.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))  # lone surrogates have no UTF-8
 
 
@@ -79,13 +79,13 @@ def _counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def _legend(documents: Sequence[Document], colours: Mapping[str, int], schema: Schema | None) -> str:
+def _legend(documents: Sequence[Document], colors: Mapping[str, int], schema: Schema | None) -> str:
     """The labels that occur, with their counts. Unticking one hides its boxes, by style alone."""
     counts = Counter(entity.label for document in documents for entity in document.entities)
     described = {kind.name: kind.description for kind in schema.entities} if schema else {}
     chips = [
         chip(_classes(index), str(index), label, described.get(label, ""), counts[label])
-        for label, index in colours.items()
+        for label, index in colors.items()
         if counts[label]
     ]
     return '<nav class="legend" aria-label="Labels">\n' + "\n".join(chips) + "\n</nav>\n" if chips else ""
@@ -95,10 +95,10 @@ def _classes(index: int) -> str:
     return f"c{index}" if index < len(TONES) else f"c{index} again"
 
 
-def _article(number: int, document: Document, colours: Mapping[str, int], arcs: Arcs) -> str:
+def _article(number: int, document: Document, colors: Mapping[str, int], arcs: Arcs) -> str:
     name = escaped(document.id) if document.id else f"Document {number}"
     counts = _counts(len(document.entities), len(document.relations))
-    deep, marked = _marked(document, colours)
+    deep, marked = _marked(document, colors)
     return (
         f'<article class="doc" id="doc-{number}">\n'
         f'<header><h2>{name}</h2><span class="counts">{counts}</span></header>\n'
@@ -107,7 +107,7 @@ def _article(number: int, document: Document, colours: Mapping[str, int], arcs: 
     )
 
 
-def _marked(document: Document, colours: Mapping[str, int]) -> tuple[int, str]:
+def _marked(document: Document, colors: Mapping[str, int]) -> tuple[int, str]:
     """The number of levels and the text with a box around every piece of an entity."""
     deep, parts = 1, []
     for token in nested_pieces(len(document.text), document.entities):
@@ -116,15 +116,15 @@ def _marked(document: Document, colours: Mapping[str, int]) -> tuple[int, str]:
         elif isinstance(token, Open):
             height = min(token.height, _STYLED_LEVELS)
             deep = max(deep, height)
-            parts.append(_box(token, document.entities[token.entity], colours, height))
+            parts.append(_box(token, document.entities[token.entity], colors, height))
         else:
             parts.append("</mark>")
     return deep, "".join(parts)
 
 
-def _box(piece: Open, entity: Entity, colours: Mapping[str, int], height: int) -> str:
+def _box(piece: Open, entity: Entity, colors: Mapping[str, int], height: int) -> str:
     label = escaped(entity.label)
-    classes = _classes(colours[entity.label])
+    classes = _classes(colors[entity.label])
     classes += "" if piece.begins else " came-from"
     classes += "" if piece.ends else " goes-on"
     raised = f' style="--up:{height}"' if height > 1 else ""

@@ -13,7 +13,7 @@ from spanwise.document import Entity, Offsets
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Something written in a row, from a column on; `entity` says whose colour it takes."""
+    """Something written in a row, from a column on; `entity` says whose color it takes."""
 
     column: int
     text: str
@@ -58,7 +58,7 @@ def rows(
         bracket = _bracket(max(1, last - first), begins, ends, labels[index] if begins else "")
         options = [Drawing(first, bracket, index)]
         if begins and labels[index] not in bracket:
-            options = _labelled(options[0], labels[index], width)
+            options = _labeled(options[0], labels[index], width)
         _place(lanes, options)
     return lanes
 
@@ -76,7 +76,7 @@ def _bracket(width: int, begins: bool, ends: bool, label: str) -> str:
     return left + "─" * inner + right
 
 
-def _labelled(bracket: Drawing, label: str, width: int) -> list[Drawing]:
+def _labeled(bracket: Drawing, label: str, width: int) -> list[Drawing]:
     """The bracket with its label after it or, where the line ends too soon, before it."""
     after = Drawing(bracket.column, bracket.text + label, bracket.entity)
     before = Drawing(bracket.column - cell_len(label), label + bracket.text, bracket.entity)

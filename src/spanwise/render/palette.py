@@ -1,4 +1,4 @@
-"""A colour for every label, the same on every page that has the same schema."""
+"""A color for every label, the same on every page that has the same schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spanwise.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Tone:
-    """A hue in degrees and a saturation in per cent; the page's light or dark mode adds the lightness."""
+    """A hue in degrees and a saturation in percent; the page's light or dark mode adds the lightness."""
 
     hue: int
     saturation: int
@@ -35,7 +35,7 @@ TONES = (
     Tone(66, 55),
     Tone(288, 30),
 )
-TERMINAL_COLOURS = (
+TERMINAL_COLORS = (
     "blue",
     "yellow",
     "green",
@@ -51,7 +51,7 @@ TERMINAL_COLOURS = (
 )
 
 
-def colour_indices(documents: Iterable[Document], schema: Schema | None = None) -> dict[str, int]:
+def color_indices(documents: Iterable[Document], schema: Schema | None = None) -> dict[str, int]:
     """A running number per label: the schema's labels in its order, then others by name."""
     known = list(schema.entity_names) if schema else []
     found = {entity.label for document in documents for entity in document.entities}

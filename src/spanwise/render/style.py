@@ -9,7 +9,7 @@ from spanwise.render.palette import TONES
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The page's colours, the lightness in per cent that a label's tone takes for each purpose, and its vividness."""
+    """The page's colors, the lightness in percent that a label's tone takes for each purpose, and its vividness."""
 
     page: str
     card: str
@@ -111,10 +111,10 @@ def style_sheet(entity_labels: int, relation_labels: int = 0) -> str:
 
 
 def _variables(mode: Mode) -> str:
-    colours = f"--vivid:{mode.vivid};" + "".join(
+    colors = f"--vivid:{mode.vivid};" + "".join(
         f"--{name}:{getattr(mode, name)};" for name in ("page", "card", "ink", "quiet", "line")
     )
-    return colours + "".join(f"--{name}-l:{getattr(mode, name)}%;" for name in ("fill", "edge", "tag"))
+    return colors + "".join(f"--{name}-l:{getattr(mode, name)}%;" for name in ("fill", "edge", "tag"))
 
 
 def _purposes() -> str:

@@ -1,6 +1,6 @@
 """Spans in a terminal: the text stays whole, and brackets below it carry the labels; then the relations, one a line.
 
-Readable without colour.
+Readable without color.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from spanwise.document import Document, Entity
 from spanwise.render.lanes import Drawing, rows, wrapped
-from spanwise.render.palette import TERMINAL_COLOURS, colour_indices
+from spanwise.render.palette import TERMINAL_COLORS, color_indices
 from spanwise.render.relations import arrow, symmetric_labels
 from spanwise.schema import Schema
 
@@ -23,10 +23,10 @@ _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 
 
 def to_terminal(document: Document, schema: Schema | None = None) -> TerminalDocument:
-    """What `rich` prints for a document; colours follow the schema's order of labels."""
-    indices = colour_indices([document], schema)
-    colours = {label: TERMINAL_COLOURS[index % len(TERMINAL_COLOURS)] for label, index in indices.items()}
-    return TerminalDocument(document, colours, symmetric_labels(schema))
+    """What `rich` prints for a document; colors follow the schema's order of labels."""
+    indices = color_indices([document], schema)
+    colors = {label: TERMINAL_COLORS[index % len(TERMINAL_COLORS)] for label, index in indices.items()}
+    return TerminalDocument(document, colors, symmetric_labels(schema))
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TerminalDocument:
     """A document that lays itself out for the width of the console it is printed on."""
 
     document: Document
-    colours: Mapping[str, str]
+    colors: Mapping[str, str]
     symmetric: frozenset[str]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
@@ -75,7 +75,7 @@ class TerminalDocument:
         return Text(text[entity.start : entity.end].replace("\n", " "), self._style(entity))
 
     def _painted(self, text: str) -> Text:
-        """The text in the colours of its spans, inner ones over outer ones."""
+        """The text in the colors of its spans, inner ones over outer ones."""
         painted = Text(text)
         for entity in sorted(self.document.entities, key=lambda e: e.start - e.end):
             painted.stylize(f"bold {self._style(entity)}", entity.start, entity.end)
@@ -89,7 +89,7 @@ class TerminalDocument:
         return _unwrapped(line)
 
     def _style(self, entity: Entity) -> str:
-        return self.colours[entity.label]
+        return self.colors[entity.label]
 
 
 def _unwrapped(line: Text) -> Text:

@@ -98,13 +98,13 @@ class Batch(Generic[A]):
         """The same batch with the candidates of a bundle's second member, if it has any of its own."""
         return self if self.partner is None else replace(self, proposals=self.partner, partner=None)
 
-    def label_texts(self) -> LabelTexts[A]:
+    def require_label_texts(self) -> LabelTexts[A]:
         """The texts of the labels, which a batch has for models whose traits ask for them."""
         if self.labels is None:
             raise ValueError("this batch was made without the texts of the labels")
         return self.labels
 
-    def known(self) -> Gold[A]:
+    def require_gold(self) -> Gold[A]:
         """The gold, which a batch for training has."""
         if self.gold is None:
             raise ValueError("this batch was made without gold")

@@ -31,7 +31,7 @@ class Bundle(Trainable):
 
     def training_loss(self, batch: Batch[Tensor]) -> Loss:
         """eq. 19"""
-        encoded = self.encoder(batch.words, _more(self.reader.traits, self.partner.traits))
+        encoded = self.encoder(batch.words, _max_hidden_states(self.reader.traits, self.partner.traits))
         helped = self.partner.training_loss(batch.for_partner(), encoded)
         read = self.reader.training_loss(batch, encoded)
         weight = self.alpha if self.reader.traits.tagger else 1 - self.alpha
@@ -40,7 +40,7 @@ class Bundle(Trainable):
         return Loss(total, {**read.terms, **{names[name]: term for name, term in helped.terms.items()}})
 
 
-def _more(one: Traits, other: Traits) -> int | Literal["all"]:
+def _max_hidden_states(one: Traits, other: Traits) -> int | Literal["all"]:
     """The larger number of hidden states."""
     if one.hidden_states == "all" or other.hidden_states == "all":
         return "all"

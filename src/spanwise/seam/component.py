@@ -17,11 +17,11 @@ class Component:
 
     kind: ClassVar[str]
 
-    def stored(self) -> Stored:
+    def to_dict(self) -> Stored:
         """What `restored` makes it from again."""
         values = TypeAdapter(type(self)).dump_python(self, mode="json")
         return {"kind": self.kind, **{field.name: values[field.name] for field in fields(self)}}
 
     @classmethod
-    def restored(cls, stored: Mapping[str, object]) -> Self:
+    def from_dict(cls, stored: Mapping[str, object]) -> Self:
         return TypeAdapter(cls).validate_python({name: value for name, value in stored.items() if name != "kind"})

@@ -42,11 +42,17 @@ class ModelConfig(BaseModel):
 class SpanConfig(ModelConfig):
     """Options of models that classify spans up to a width."""
 
-    max_width: PositiveInt | Literal["auto"] = "auto"  # ε; auto: covers `coverage` of the training entities
-    coverage: float = Field(0.99, gt=0, le=1)
-    dropout: float = Field(0.1, ge=0, lt=1)
-    nested: bool = False
-    multi_label: bool = False  # a sigmoid per label instead of one softmax over the labels and None
+    max_width: PositiveInt | Literal["auto"] = Field(
+        "auto", description="widest span in words; `auto` covers the share `coverage` of the training entities"
+    )
+    coverage: float = Field(
+        0.99, gt=0, le=1, description="share of the training entities that `max_width: auto` covers"
+    )
+    dropout: float = Field(0.1, ge=0, lt=1, description="dropout of the task layers")
+    nested: bool = Field(False, description="keep overlapping predictions; otherwise only the most probable is kept")
+    multi_label: bool = Field(
+        False, description="allow several labels per span: one sigmoid per label instead of a softmax over all labels"
+    )
 
     def fitted(self, profile: DataProfile) -> Self:
         if self.max_width != "auto":
@@ -60,17 +66,17 @@ class SpanConfig(ModelConfig):
 
     def notices(self, profile: DataProfile) -> Iterator[str]:
         yield from super().notices(profile)
-        width = self.resolved_width()
+        width = self.resolved_max_width()
         if wide := profile.wider_than(width):
             share = wide / profile.aligned_entities
             yield f"{wide} training entities ({share:.1%}) are wider than the model's max_width of {width} words."
         if profile.shared_entities and not self.multi_label:
             yield (
-                f"{profile.shared_entities} training entities share their span with one of another label, of which "
-                f"the model predicts one at most; set model.multi_label: true to predict all."
+                f"{profile.shared_entities} training entities share their span with an entity of another label; the "
+                f"model predicts at most one label per span; set model.multi_label: true to predict all."
             )
 
-    def resolved_width(self) -> int:
+    def resolved_max_width(self) -> int:
         """ε as a number, which it is once the options are fitted."""
         if self.max_width == "auto":
             raise ValueError("max_width is still 'auto': call config.fitted(profile) before building the model")
@@ -81,5 +87,5 @@ class SpanConfig(ModelConfig):
         raise TypeError(f"{type(self).__name__} must define negatives_per_example()")
 
     def proposer(self, schema: Schema) -> Proposer:
-        width, negatives = self.resolved_width(), self.negatives_per_example()
+        width, negatives = self.resolved_max_width(), self.negatives_per_example()
         return SpanProposer(max_width=width, negatives=negatives, merge_labels=self.multi_label)

@@ -51,7 +51,7 @@ class SpanProposer(Proposer):
 
     def propose(self, examples: Sequence[Example], labels: int, rng: np.random.Generator | None) -> Proposals[Array]:
         if rng is None:
-            return no_targets(packed([self._all(example) for example in examples]))
+            return unlabeled_proposals(stack_examples([self._all(example) for example in examples]))
         gold = [self._gold(example, labels) for example in examples]
         negative = [
             sample_negatives(e.scored_words, self.max_width, known.spans - e.first_scored, known.limit, rng)
@@ -62,7 +62,7 @@ class SpanProposer(Proposer):
             spans.append(np.concatenate((known.spans, other + example.first_scored)))
             targets.append(np.concatenate((known.labels, np.zeros((len(other), labels), np.bool_))))
         pairs, relations = self._pairs(examples, gold, [len(rows) for rows in spans], rng)
-        return Proposals(packed(spans), np.concatenate(targets), pairs, relations)
+        return Proposals(stack_examples(spans), np.concatenate(targets), pairs, relations)
 
     def _all(self, example: Example) -> Ints:
         spans = all_spans(example.scored_words, self.max_width)
@@ -107,19 +107,19 @@ class _GoldSpans:
     limit: int  # of negatives
 
 
-def no_targets(spans: Ints) -> Proposals[Array]:
+def unlabeled_proposals(spans: Ints) -> Proposals[Array]:
     """Candidates without gold. spans [N, 3]"""
     return Proposals(
         spans, np.zeros((len(spans), 0), np.bool_), np.zeros((0, 2), np.int64), np.zeros((0, 0), np.float32)
     )
 
 
-def no_proposals() -> Proposals[Array]:
+def empty_proposals() -> Proposals[Array]:
     """What a model that scores words gets."""
-    return no_targets(np.zeros((0, 3), np.int64))
+    return unlabeled_proposals(np.zeros((0, 3), np.int64))
 
 
-def packed(rows: Sequence[Ints]) -> Ints:
+def stack_examples(rows: Sequence[Ints]) -> Ints:
     """Rows of all examples under each other, each with its example's index before it."""
     index = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     return np.concatenate((index[:, None], np.concatenate(rows)), axis=1)

@@ -25,7 +25,7 @@ class Runner(Protocol):
     def rescore(self, features: object, rows: Arrays) -> Arrays: ...
 
 
-def run(
+def run_stages(
     runner: Runner,
     decoder: Decoder,
     batch: Batch[Array],

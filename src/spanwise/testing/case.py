@@ -27,9 +27,9 @@ from spanwise.testing.samples import (
     tiny_encoder,
     with_shared_spans,
 )
-from spanwise.text.alignment import aligned
+from spanwise.text.alignment import align
 from spanwise.text.profile import profile
-from spanwise.training.reporting import EpochReport, Silent
+from spanwise.training.reporting import EpochReport, NullListener
 from spanwise.training.run import train
 
 Options = Mapping[str, Any]
@@ -113,7 +113,7 @@ class Case:
         import torch
 
         recipe = self.recipe(options)
-        blueprint = Blueprint.from_recipe(recipe, profile(map(aligned, self.corpus.splits["train"])))
+        blueprint = Blueprint.from_recipe(recipe, profile(map(align, self.corpus.splits["train"])))
         with torch.random.fork_rng():
             runtime.seed_step(seed)
             pipeline = TorchPipeline(blueprint, self.corpus.schema, *load_pretrained(recipe.encoder.name))
@@ -128,7 +128,7 @@ class _NoErrors(Exception):  # noqa: N818
     """Nothing is left to learn."""
 
 
-class _UntilNoErrors(Silent):
+class _UntilNoErrors(NullListener):
     """Ends a run whose folder holds a model without errors on dev."""
 
     def epoch(self, report: EpochReport) -> None:

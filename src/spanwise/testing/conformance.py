@@ -83,10 +83,10 @@ def check_stored_parts(case: Case) -> None:
         parts = stored[member.name]
         traits = json.loads(json.dumps(asdict(member.traits)))
         expect(parts["traits"] == traits, f"the stored traits {parts['traits']} are not those of its options, {traits}")
-        decoder = find_decoder(parts["decoder"]["kind"]).restored(parts["decoder"])
+        decoder = find_decoder(parts["decoder"]["kind"]).from_dict(parts["decoder"])
         expect(decoder == member.decoder, f"the stored decoder gives {decoder}, not {member.decoder}")
         if member.proposer is not None:
-            proposer = find_proposer(parts["proposer"]["kind"]).restored(parts["proposer"])
+            proposer = find_proposer(parts["proposer"]["kind"]).from_dict(parts["proposer"])
             expect(proposer == member.proposer, f"the stored proposer gives {proposer}, not {member.proposer}")
 
 
@@ -102,7 +102,7 @@ def check_overfits(case: Case) -> None:
 
 
 def check_given_entities(case: Case) -> None:
-    """Relations between given entities are those it learnt; a model without relations says so."""
+    """Relations between given entities are those it learned; a model without relations says so."""
     documents = case.corpus.splits["train"]
     if not case.traits.relations:
         try:
@@ -189,11 +189,13 @@ def check_offsets(case: Case) -> None:
         found = case.extractor(text)
         expect(found.text == text, "the text of a document changes")
         expect(_marked(found) == _marked(document), f"{text!r} is marked {_marked(found)}, not {_marked(document)}")
-        expect(all(found.slice(e) == found.slice(e).strip() for e in found.entities), "an entity begins or ends blank")
+        expect(
+            all(found.text_of(e) == found.text_of(e).strip() for e in found.entities), "an entity begins or ends blank"
+        )
 
 
 def check_odd_texts(case: Case) -> None:
-    """Any text is read and marked on word borders; a text without words holds nothing."""
+    """Any text is read and marked on word boundaries; a text without words holds nothing."""
     extractor = Extractor(case.random)
     for text in ODD_TEXTS:
         found = extractor(text)
@@ -201,7 +203,7 @@ def check_odd_texts(case: Case) -> None:
         expect(covered == {i for i, c in enumerate(text) if not c.isspace()}, f"words do not cover {text!r}")
         starts, ends = {word.start for word in found.words}, {word.end for word in found.words}
         on_borders = all(e.start in starts and e.end in ends and 0 <= e.score <= 1 for e in found.entities)
-        expect(on_borders, f"an entity of {text!r} is not on word borders, or its score is no probability")
+        expect(on_borders, f"an entity of {text!r} is not on word boundaries, or its score is no probability")
     for text in ("", " ", "\n\t \u3000"):
         found = extractor(text)
         expect((found.text, found.words, found.entities) == (text, (), ()), f"{text!r} has words or entities")
@@ -227,7 +229,7 @@ def _one_label_per_span(case: Case) -> bool:
 
 def check_one_label(case: Case) -> None:
     """One label is enough to train on."""
-    documents = tuple(_relabelled(document) for document in case.corpus.splits["train"])
+    documents = tuple(_relabeled(document) for document in case.corpus.splits["train"])
     relations = (RelationType("joined"),) if case.traits.relations else ()
     schema = Schema((EntityType("Name", "anything that has a name"),), relations)
     folder = case.folder / "one-label"
@@ -239,10 +241,10 @@ def check_one_label(case: Case) -> None:
     expect(losses[-1] < losses[0], f"the loss does not fall: {losses}")
 
 
-def _relabelled(document: Document) -> Document:
+def _relabeled(document: Document) -> Document:
     """Every entity a Name, each span once, without the relations of those that are gone."""
     first = {(e.start, e.end): index for index, e in reversed(list(enumerate(document.entities)))}
-    kept = document.keeping(sorted(first.values()))
+    kept = document.select_entities(sorted(first.values()))
     return kept.with_annotations(
         [replace(entity, label="Name") for entity in kept.entities],
         [replace(relation, label="joined") for relation in kept.relations],
@@ -299,14 +301,14 @@ def check_new_labels(case: Case) -> None:
     documents = list(case.corpus.splits["train"])
     if not case.traits.open_labels:
         try:
-            case.extractor.asking(own)
+            case.extractor.with_labels(own)
         except InputError:
             return
         raise ConformanceError("its traits have no open labels, but it takes new ones")
-    for one, other in zip(case.extractor.asking(own)(documents), case.extractor(documents), strict=True):
+    for one, other in zip(case.extractor.with_labels(own)(documents), case.extractor(documents), strict=True):
         _expect_alike(one, other.without_relations(), "a document with the model's own labels asked for as new ones")
     for name, text in own.items():
-        found = case.extractor.asking({"Thing": text, name: text})(documents)
+        found = case.extractor.with_labels({"Thing": text, name: text})(documents)
         expect(len(found) == len(documents), "documents are lost")
         expect({e.label for d in found for e in d.entities} <= {"Thing", name}, "it predicts a label not asked for")
 
@@ -344,7 +346,7 @@ def _marked(document: Document) -> list[tuple[int, int, str]]:
 
 
 def _joined(document: Document) -> list[tuple[str, str, str]]:
-    entities = [document.slice(entity) for entity in document.entities]
+    entities = [document.text_of(entity) for entity in document.entities]
     return sorted((entities[r.head], r.label, entities[r.tail]) for r in document.relations)
 
 

@@ -99,7 +99,7 @@ def check_many_long_texts(case: Case) -> None:
     texts = [" ".join(["o"] * n + ["b", "i"] + ["o"] * (500 - n)) for n in range(0, 500, 7)]
     for text, found in zip(texts, reader.predict([Document(text) for text in texts]), strict=True):
         expect(found.text == text, "a long text comes back changed")
-        expect([found.slice(e) for e in found.entities] == ["b i"], "an entity of a long text is lost")
+        expect([found.text_of(e) for e in found.entities] == ["b i"], "an entity of a long text is lost")
 
 
 def _long_text(rng: Random, widest: int) -> list[str]:

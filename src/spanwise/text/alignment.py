@@ -1,4 +1,4 @@
-"""Entities by character to spans by word. What does not fall on word borders is reported, never moved or dropped."""
+"""Entities by character to spans by word. What does not fall on word boundaries is reported, never moved or dropped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class AlignedDocument:
-    """A document with words, and for each entity the words it covers, half-open; None: not on word borders."""
+    """A document with words, and for each entity the words it covers, half-open; None: not on word boundaries."""
 
     document: Document
     spans: tuple[Span | None, ...]
@@ -24,29 +24,31 @@ class AlignedDocument:
         """The entities with a border inside a word or a gap."""
         return tuple(e for e, span in zip(self.document.entities, self.spans, strict=True) if span is None)
 
-    def keeping(self, indices: Iterable[int]) -> AlignedDocument:
+    def select_entities(self, indices: Iterable[int]) -> AlignedDocument:
         """Only the entities of these indices and the relations between them, without aligning again."""
         kept = list(indices)
-        return AlignedDocument(self.document.keeping(kept), tuple(self.spans[index] for index in kept))
+        return AlignedDocument(self.document.select_entities(kept), tuple(self.spans[index] for index in kept))
 
-    def of_labels(self, labels: Collection[str]) -> AlignedDocument:
+    def filter_labels(self, labels: Collection[str]) -> AlignedDocument:
         """Only the entities of these labels and the relations between them, without aligning again."""
-        return self.keeping(index for index, entity in enumerate(self.document.entities) if entity.label in labels)
+        return self.select_entities(
+            index for index, entity in enumerate(self.document.entities) if entity.label in labels
+        )
 
 
-def aligned(document: Document | AlignedDocument) -> AlignedDocument:
+def align(document: Document | AlignedDocument) -> AlignedDocument:
     """Map the entities to words, once. A document without words is segmented first, as the model will see it."""
     if isinstance(document, AlignedDocument):
         return document
-    document = segmented(document)
+    document = ensure_words(document)
     return AlignedDocument(document, tuple(word_spans(document)))
 
 
 def word_spans(document: Document) -> list[Span | None]:
-    """The words each entity covers, half-open, in the entities' order; None when it does not fall on word borders."""
+    """The words each entity covers, half-open, in the entities' order; None for one not on word boundaries."""
     if not document.entities:
         return []
-    words = segmented(document).words
+    words = ensure_words(document).words
     spans: list[Span | None] = []
     for entity in document.entities:
         # (x,) sorts before every word that starts at x
@@ -57,6 +59,6 @@ def word_spans(document: Document) -> list[Span | None]:
     return spans
 
 
-def segmented(document: Document) -> Document:
+def ensure_words(document: Document) -> Document:
     """The document with words: its own, or those of its text when it has none yet."""
     return document if document.words else document.with_words(segment(document.text))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spanwise.document import ANNOTATED, Document, Entity, Relation, outermost
 from spanwise.errors import AnnotationError
 from spanwise.schema import Schema
-from spanwise.text.alignment import AlignedDocument, Span, segmented
+from spanwise.text.alignment import AlignedDocument, Span, ensure_words
 from spanwise.text.pieces import WordPieces
 from spanwise.text.sentences import sentence_starts
 from spanwise.text.shapes import word_shape
@@ -59,7 +59,7 @@ class Example:
 class LostGold:
     """Gold annotations that no example can carry."""
 
-    misaligned: tuple[tuple[Document, Entity], ...] = ()  # not on word borders
+    misaligned: tuple[tuple[Document, Entity], ...] = ()  # not on word boundaries
     split: tuple[tuple[Document, Entity], ...] = ()  # in no single window
     relations: tuple[tuple[Document, Relation], ...] = ()  # between entities of no common window
 
@@ -108,7 +108,7 @@ class ExampleBuilder:
 
     def examples(self, document: Document) -> list[Example]:
         """Examples without gold; none for a document without words."""
-        document = segmented(document)
+        document = ensure_words(document)
         if not document.words:
             return []
         ids, counts = self._pieces(document)
@@ -117,7 +117,7 @@ class ExampleBuilder:
     def gold_examples(self, row: AlignedDocument, *, trim: bool = True) -> tuple[list[Example], LostGold]:
         """Examples with gold, and the gold that none of them carries.
 
-        With `trim`, windows end before gold that their borders would cut, as they must where cut gold would be learnt.
+        With `trim`, windows end before gold that their borders would cut, as they must where cut gold would be learned.
         """
         document = row.document
         if not document.words:
@@ -213,7 +213,7 @@ class ExampleBuilder:
                 place[index] = len(spans)
                 kept.append(entity)
                 spans.append((*span, self._labels[entity.label]))
-        flat = set(outermost(kept))  # of those that can be learnt: a lost one hides none inside it
+        flat = set(outermost(kept))  # of those that can be learned: a lost one hides none inside it
         gold = np.array(spans, np.int64).reshape(-1, 3)
         links, apart = self._links(document, gold, place, windows)
         lost = LostGold(tuple(misaligned), tuple(split), tuple(apart))
@@ -243,9 +243,9 @@ def _check_annotated(document: Document) -> None:
         return
     name = f"document {document.id!r}: its metadata {ANNOTATED!r}"
     if not isinstance(known, (list, tuple, set, frozenset)):
-        raise AnnotationError(f"{name} is a list of labels, not {known!r}; write one.")
+        raise AnnotationError(f"{name} must be a list of labels, not {known!r}.")
     if unlisted := sorted({entity.label for entity in document.entities} - set(known)):
-        raise AnnotationError(f"{name} leaves out {unlisted[0]!r}, which is marked in it; add it there.")
+        raise AnnotationError(f"{name} does not list {unlisted[0]!r}, which occurs in the document; add it.")
 
 
 def _linked(relations: Integers, inside: Booleans) -> Integers:

@@ -1,4 +1,4 @@
-"""Words to word pieces, one word at a time and remembered: a word's pieces do not depend on its neighbours."""
+"""Words to word pieces, one word at a time and remembered: a word's pieces do not depend on its neighbors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MEMORY = 200_000  # words remembered before the memory starts anew
+CACHE_SIZE = 200_000  # words remembered before the memory starts anew
 
 
 class WordPieces:
-    """The pieces of words under a Hugging Face tokenizer; a word keeps at most `per_word` of them.
+    """The pieces of words under a Hugging Face tokenizer; a word keeps at most `max_per_word` of them.
 
     `own` are the ids of tokens that a model added, which no text means.
 
@@ -21,10 +21,10 @@ class WordPieces:
     the tokenizer, which could not answer two.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, per_word: int, own: Iterable[int] = ()) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_per_word: int, own: Iterable[int] = ()) -> None:
         self.tokenizer = tokenizer
-        self.per_word = per_word
-        self.clipped = 0  # words that had more pieces: they stay words, described by their beginning
+        self.max_per_word = max_per_word
+        self.truncated_words = 0  # words that had more pieces: they stay words, described by their beginning
         self.prefix, self.suffix = _special_pieces(tokenizer)
         self.pad: int = tokenizer.pad_token_id or 0
         self._unknown: int = tokenizer.unk_token_id or 0
@@ -44,7 +44,7 @@ class WordPieces:
         with self._lock:
             known = self._known
             new = list({word for word in words if word not in known})
-            if len(known) + len(new) > MEMORY:
+            if len(known) + len(new) > CACHE_SIZE:
                 known, new = {}, list(set(words))
             known.update(zip(new, self._encoded(new), strict=True))
             self._known = known
@@ -53,13 +53,13 @@ class WordPieces:
     def _encoded(self, words: list[str]) -> list[tuple[int, ...]]:
         if not words:
             return []
-        longest = 64 * self.per_word  # characters: beyond them no piece would be kept
+        longest = 64 * self.max_per_word  # characters: beyond them no piece would be kept
         texts = [f" {word[:longest]}" if self._spaced else word[:longest] for word in words]
         encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
         rows = []
         for word, ids in zip(words, encoded, strict=True):
-            self.clipped += len(ids) > self.per_word or len(word) > longest
-            kept = (self._unknown if i in self._special else i for i in ids[: self.per_word])
+            self.truncated_words += len(ids) > self.max_per_word or len(word) > longest
+            kept = (self._unknown if i in self._special else i for i in ids[: self.max_per_word])
             rows.append(tuple(kept) or (self._unknown,))
         return rows
 

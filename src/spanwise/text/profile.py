@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from spanwise.text.alignment import AlignedDocument, Span
-from spanwise.text.words import script_of
+from spanwise.text.words import detect_script
 
 Marked = tuple[int, int, str]  # first word, last word (exclusive), label
 SCRIPT_DOCUMENTS, SCRIPT_CHARACTERS = 500, 200  # enough of the text to tell its script
@@ -84,7 +84,7 @@ def _marked(row: AlignedDocument) -> set[Marked]:
 
 def _script(rows: Sequence[AlignedDocument]) -> str:
     """The script of most documents."""
-    counts = Counter(script_of(row.document.text[:SCRIPT_CHARACTERS]) for row in rows[:SCRIPT_DOCUMENTS])
+    counts = Counter(detect_script(row.document.text[:SCRIPT_CHARACTERS]) for row in rows[:SCRIPT_DOCUMENTS])
     return counts.most_common(1)[0][0] if counts else "none"
 
 

@@ -1,4 +1,4 @@
-"""Windows over text of any length: each fits the encoder, neighbours overlap, every span belongs to one of them."""
+"""Windows over text of any length: each fits the encoder, neighbors overlap, every span belongs to one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """Words [start, end) of a document, and how far its neighbours reach into them."""
+    """Words [start, end) of a document, and how far its neighbors reach into them."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Window(NamedTuple):
         """Whether the words [start, end) of the document are this window's to report.
 
         Of two windows that hold a span, the one on whose side of the shared words its middle lies owns it. So a stump,
-        which is what a window's edge leaves of a span, is not reported: the neighbour sees the whole.
+        which is what a window's edge leaves of a span, is not reported: the neighbor sees the whole.
         """
         middle = start + end - 1  # twice the middle, as are the sums below
         held_before = end <= self.previous_end and middle < self.start + self.previous_end

@@ -51,7 +51,7 @@ def segment(text: str) -> tuple[Offsets, ...]:
     return tuple(map(Offsets._make, _within_limit(spans)))
 
 
-def script_of(text: str) -> str:
+def detect_script(text: str) -> str:
     """The script of most letters: "latin", "cjk" (Chinese and Japanese), "arabic", …; "none" without letters."""
     counts: Counter[str] = Counter()
     for character, count in Counter(text).items():

@@ -1,10 +1,10 @@
-"""Where training stands, in one safetensors file: parameters, optimiser state and a few numbers."""
+"""Where training stands, in one safetensors file: parameters, optimizer state and a few numbers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from safetensors.torch import save_file
 from torch.optim import Optimizer
 
 from spanwise.errors import ModelError
-from spanwise.files import replacing
+from spanwise.files import atomic_file
 from spanwise.pipeline.folder import persistent_buffers
+from spanwise.renamed import LOSSES, stored_name
 from spanwise.seam.module import Trainable
 
 MOMENTS = ("exp_avg", "exp_avg_sq", "step")
@@ -27,7 +28,7 @@ class Progress:
 
     epoch: int = 0  # the epoch to go on with
     batch: int = 0  # the batches of that epoch that are done
-    step: int = 0  # optimiser steps done
+    step: int = 0  # optimizer steps done
     losses: Mapping[str, float] = field(default_factory=dict)  # summed over the batches of that epoch
     best_f1: float = -1.0
     best_epoch: int = 0
@@ -41,24 +42,27 @@ def save_checkpoint(path: Path, model: Trainable, optimizer: Optimizer, progress
         tensors[f"parameter.{name}"] = parameter.detach()
         for moment, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{moment}.{name}"] = value
-    with replacing(path) as draft:
+    with atomic_file(path) as draft:
         save_file(tensors, draft, metadata={"progress": json.dumps(asdict(progress))})
 
 
 def load_checkpoint(path: Path, model: Trainable, optimizer: Optimizer) -> Progress:
-    """Put model and optimiser back to where the checkpoint was written."""
+    """Put model and optimizer back to where the checkpoint was written."""
     try:
         with safe_open(path, framework="pt") as file, torch.no_grad():
             stored = set(file.keys())
+            parameters = {name.removeprefix("parameter.") for name in stored if name.startswith("parameter.")}
             for name, parameter in model.named_parameters():
-                parameter.copy_(file.get_tensor(f"parameter.{name}"))
-                if f"step.{name}" in stored:
-                    optimizer.state[parameter] = _moments(file, name, parameter.device)
+                source = stored_name(name, parameters)
+                parameter.copy_(file.get_tensor(f"parameter.{source}"))
+                if f"step.{source}" in stored:
+                    optimizer.state[parameter] = _moments(file, source, parameter.device)
             for name, buffer in persistent_buffers(model).items():
                 buffer.copy_(file.get_tensor(f"buffer.{name}"))
-            return Progress(**json.loads(file.metadata()["progress"]))
+            progress = Progress(**json.loads(file.metadata()["progress"]))
+            return replace(progress, losses={LOSSES.get(name, name): loss for name, loss in progress.losses.items()})
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ModelError(f"{path}: this checkpoint cannot be used ({error}); delete it to start anew.") from None
+        raise ModelError(f"{path}: this checkpoint cannot be used ({error}); delete it to start over.") from None
 
 
 def _moments(file: Any, name: str, device: torch.device) -> dict[str, torch.Tensor]:

@@ -42,7 +42,7 @@ class LiveDisplay:
         if self.progress.live.is_started:
             self.progress.stop()
 
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         self.console.print(f"note: {sentence}", markup=False, soft_wrap=True)
 
     def start(self, plan: TrainingPlan) -> None:

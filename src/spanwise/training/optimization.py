@@ -28,7 +28,7 @@ def optimizer_for(model: Trainable, options: TrainSection) -> AdamW:
 
 
 def _without_decay(model: nn.Module) -> set[int]:
-    """Biases and everything that belongs to a normalisation layer."""
+    """Biases and everything that belongs to a normalization layer."""
     still = {id(p) for name, p in model.named_parameters() if name.endswith("bias")}
     for module in model.modules():
         if "norm" in type(module).__name__.lower():

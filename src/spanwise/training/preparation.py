@@ -18,7 +18,7 @@ MANY_LABELS = ["multi_label", "nested"]  # options that let a model predict seve
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """What training starts from; `notices` are sentences that the user must see."""
 
     recipe: Recipe
@@ -31,7 +31,7 @@ class Prepared:
         return TorchPipeline(self.blueprint, self.data.schema, *load_pretrained(self.recipe.encoder.name))
 
 
-def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
+def prepare(recipe: Recipe, corpus: Corpus | None = None) -> PreparedRun:
     """Check recipe and data against each other and resolve what the recipe leaves open."""
     data = select(recipe.data, seed=recipe.train.seed, corpus=corpus)
     notices = data.report.sentences()
@@ -45,7 +45,7 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> Prepared:
     blueprint = Blueprint.from_recipe(recipe, data.profile)
     for fitted in blueprint.sections:
         notices += fitted.config.notices(data.profile)
-    return Prepared(recipe, data, blueprint, tuple(notices))
+    return PreparedRun(recipe, data, blueprint, tuple(notices))
 
 
 def _overlaps_too_much(data: Selection, traits: Traits) -> bool:
@@ -66,14 +66,17 @@ def _flattened(data: Selection, recipe: Recipe, traits: Traits) -> tuple[Selecti
             f"predict; {fix}, or set data.overlaps: outermost to train on the outermost ones."
         )
     flat, entities, relations = data.flattened(keep_shared=traits.multi_label)
-    also = f", and {relations} relations with them" if relations and traits.relations else ""
-    return flat, f"{entities} training entities lie inside another and are left out{also} (data.overlaps: outermost)."
+    also = f", and {relations} of their relations" if relations and traits.relations else ""
+    return (
+        flat,
+        f"{entities} training entities lie inside another entity and are dropped{also} (data.overlaps: outermost).",
+    )
 
 
 def _check_descriptions(section: ModelSection, schema: Schema) -> None:
-    if section.config.traits().label_texts == "descriptions" and (silent := schema.undescribed):
+    if section.config.traits().label_texts == "descriptions" and (silent := schema.missing_descriptions):
         raise RecipeError(
-            f"{section.name} reads descriptions of the labels, and {', '.join(silent)} "
+            f"{section.name} needs label descriptions, and {', '.join(silent)} "
             f"{'have' if len(silent) > 1 else 'has'} none; write them into {DESCRIPTIONS} beside the training "
             f"file, or under data.descriptions in the recipe."
         )

@@ -76,7 +76,7 @@ def _fractions(score: Score) -> dict[str, Any]:
 class Listener(Protocol):
     """Hears of training as it goes."""
 
-    def tell(self, sentence: str) -> None: ...
+    def notice(self, sentence: str) -> None: ...
 
     def start(self, plan: TrainingPlan) -> None: ...
 
@@ -85,10 +85,10 @@ class Listener(Protocol):
     def epoch(self, report: EpochReport) -> None: ...
 
 
-class Silent:
+class NullListener:
     """A listener that says nothing; the base of those that only care for some of it."""
 
-    def tell(self, sentence: str) -> None: ...
+    def notice(self, sentence: str) -> None: ...
 
     def start(self, plan: TrainingPlan) -> None: ...
 
@@ -97,32 +97,32 @@ class Silent:
     def epoch(self, report: EpochReport) -> None: ...
 
 
-class Logged(Silent):
+class LoggingListener(NullListener):
     """A listener that logs what the user must see: the one of a training that is started from Python."""
 
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         log.warning(sentence)
 
 
-class Told(Silent):
+class NoticeCollector(NullListener):
     """A listener that keeps what the user must see."""
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
 
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         self.sentences.append(sentence)
 
 
-class Listeners:
+class ListenerGroup:
     """Several listeners as one."""
 
     def __init__(self, *listeners: Listener) -> None:
         self.listeners = listeners
 
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         for listener in self.listeners:
-            listener.tell(sentence)
+            listener.notice(sentence)
 
     def start(self, plan: TrainingPlan) -> None:
         for listener in self.listeners:

@@ -12,14 +12,14 @@ from typing import Any
 from spanwise import runtime
 from spanwise.corpora import Corpus
 from spanwise.errors import RecipeError
-from spanwise.files import remove_drafts, write_text
-from spanwise.pipeline import CARD
+from spanwise.files import remove_partial_files, write_text
+from spanwise.pipeline import MODEL_CARD
 from spanwise.recipe import RECIPE, Recipe
 from spanwise.recipe.parsing import read_recipe
 from spanwise.schema import EntityType, RelationType
 from spanwise.training.checkpoint import Progress
-from spanwise.training.preparation import Prepared, prepare
-from spanwise.training.reporting import Listener, Listeners, Logged, Silent
+from spanwise.training.preparation import PreparedRun, prepare
+from spanwise.training.reporting import Listener, ListenerGroup, LoggingListener, NullListener
 from spanwise.training.tensorboard import TensorBoard
 from spanwise.training.trainer import CHECKPOINT, Trainer
 
@@ -49,27 +49,27 @@ def train(
     `corpus` replaces the data that the recipe names, such as documents made in memory.
     """
     folder = Path(folder)
-    listener = (listener or Logged()) if runtime.is_main_process() else Silent()
+    listener = (listener or LoggingListener()) if runtime.is_main_process() else NullListener()
     _check_folder(recipe, folder)
     prepared = prepare(recipe, corpus)
     for sentence in prepared.notices:
-        listener.tell(sentence)
+        listener.notice(sentence)
     if recipe.train.tensorboard and runtime.is_main_process():
-        listener = Listeners(listener, TensorBoard(folder))
+        listener = ListenerGroup(listener, TensorBoard(folder))
     trainer = Trainer(prepared, folder, listener)
     if trainer.accelerator.is_main_process:
         folder.mkdir(parents=True, exist_ok=True)
-        remove_drafts(folder)
+        remove_partial_files(folder)
         write_text(folder / RECIPE, recipe.dump())
         environment = {
-            **runtime.describe(),
+            **runtime.describe_environment(),
             "processes": trainer.accelerator.num_processes,
             "precision": {"no": "fp32"}.get(trainer.accelerator.mixed_precision, trainer.accelerator.mixed_precision),
         }
         write_text(folder / ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
     summary = RunSummary.of(trainer.train())
     if trainer.accelerator.is_main_process:
-        write_text(folder / CARD, model_card(prepared, summary))
+        write_text(folder / MODEL_CARD, model_card(prepared, summary))
         write_text(folder / SUMMARY, json.dumps(asdict(summary)) + "\n")
         (folder / CHECKPOINT).unlink(missing_ok=True)
     return summary
@@ -85,7 +85,7 @@ def _check_folder(recipe: Recipe, folder: Path) -> None:
         raise RecipeError(f"{folder} holds a finished run; give another folder, or delete this one to train again.")
     written = folder / RECIPE
     if not written.exists():
-        raise RecipeError(f"{folder} is not empty and holds no run of spanwise; give another folder.")
+        raise RecipeError(f"{folder} is not empty and holds no spanwise run; give another folder.")
     if not _same_recipe(recipe, written):
         raise RecipeError(f"{folder} holds an interrupted run of another recipe; give another folder.")
 
@@ -99,7 +99,7 @@ def _same_recipe(recipe: Recipe, written: Path) -> bool:
         return False
 
 
-def model_card(prepared: Prepared, summary: RunSummary) -> str:
+def model_card(prepared: PreparedRun, summary: RunSummary) -> str:
     """What a reader of the model folder wants to know first."""
     recipe, schema = prepared.recipe, prepared.data.schema
     bundle = f", bundled with {recipe.bundle.name} (α = {recipe.bundle.alpha})" if recipe.bundle else ""

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from spanwise.errors import RecipeError
-from spanwise.training.reporting import EpochReport, Silent, StepReport, TrainingPlan
+from spanwise.training.reporting import EpochReport, NullListener, StepReport, TrainingPlan
 
 
-class TensorBoard(Silent):
+class TensorBoard(NullListener):
     """Writes loss terms per step and dev scores per epoch into the run folder."""
 
     def __init__(self, folder: Path) -> None:

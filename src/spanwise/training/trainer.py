@@ -30,7 +30,7 @@ from spanwise.text.alignment import AlignedDocument
 from spanwise.text.examples import Example, LostGold
 from spanwise.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from spanwise.training.optimization import optimizer_for, set_learning_rate
-from spanwise.training.preparation import Prepared
+from spanwise.training.preparation import PreparedRun
 from spanwise.training.reporting import DevScore, EpochReport, Listener, StepReport, TrainingPlan
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -60,7 +60,7 @@ class DevSet:
 class Trainer:
     """Trains what `prepared` describes into a run folder, going on from its checkpoint if there is one."""
 
-    def __init__(self, prepared: Prepared, folder: Path, listener: Listener) -> None:
+    def __init__(self, prepared: PreparedRun, folder: Path, listener: Listener) -> None:
         self.recipe, self.options = prepared.recipe, prepared.recipe.train
         self.folder, self.listener = folder, listener
         self.accelerator = _accelerator(self.options.precision, listener)
@@ -91,15 +91,15 @@ class Trainer:
 
     def _report_lost(self, lost: LostGold) -> None:
         if lost.relations and any(member.traits.relations for member in self.pipeline.members):
-            self.listener.tell(
-                f"{len(lost.relations)} training relations join entities that cannot be learnt, share no window or lie "
-                f"on one span, such as {lost.relations[0][1].label!r} in document {lost.relations[0][0].id!r}."
+            self.listener.notice(
+                f"{len(lost.relations)} training relations join entities that cannot be learned, share no window or "
+                f"lie on one span, such as {lost.relations[0][1].label!r} in document {lost.relations[0][0].id!r}."
             )
-        for kind, rows in (("do not fall on word borders", lost.misaligned), ("fit into no window", lost.split)):
+        for kind, rows in (("do not fall on word boundaries", lost.misaligned), ("fit into no window", lost.split)):
             if rows:
                 document, entity = rows[0]
-                self.listener.tell(
-                    f"{len(rows)} training entities {kind} and cannot be learnt, such as {document.slice(entity)!r} "
+                self.listener.notice(
+                    f"{len(rows)} training entities {kind} and cannot be learned, such as {document.text_of(entity)!r} "
                     f"in document {document.id!r}; `spanwise inspect` lists them."
                 )
 
@@ -110,9 +110,10 @@ class Trainer:
         progress = load_checkpoint(path, self.pipeline.model, self.optimizer)
         if progress.data != self.progress.data:
             raise RecipeError(
-                f"{self.folder}: the training data has changed since the run was interrupted; start anew."
+                f"{self.folder}: the training data has changed since the run was interrupted; "
+                f"start over in a new folder."
             )
-        self.listener.tell(f"going on from step {progress.step} in epoch {progress.epoch + 1}.")
+        self.listener.notice(f"resuming from step {progress.step} in epoch {progress.epoch + 1}.")
         return progress
 
     def train(self) -> Progress:
@@ -123,7 +124,7 @@ class Trainer:
         self.listener.start(TrainingPlan(self.options.epochs, size, done))
         for epoch in range(self.progress.epoch, self.options.epochs):
             if self._patience_is_over(epoch):
-                self.listener.tell(f"stopped early: no better dev F1 since epoch {self.progress.best_epoch}.")
+                self.listener.notice(f"stopped early: no better dev F1 since epoch {self.progress.best_epoch}.")
                 break
             self._close_epoch(epoch, self._train_epoch(epoch, steps * self.options.epochs))
         self.accelerator.wait_for_everyone()
@@ -144,7 +145,7 @@ class Trainer:
         self.objective.train()
         for index in range(self.progress.batch, len(batches)):
             began = time.perf_counter()
-            group = index - index % self.options.accumulate  # the batches that share an optimiser step start here
+            group = index - index % self.options.accumulate  # the batches that share an optimizer step start here
             size = min(self.options.accumulate, len(batches) - group)
             closes = index + 1 == group + size
             set_learning_rate(self.optimizer, self.progress.step, total_steps, self.options.warmup)
@@ -164,7 +165,7 @@ class Trainer:
         return {name: value / len(batches) for name, value in self.progress.losses.items()}
 
     def _step(self, epoch: int, index: int, batch: list[int], closes: bool, group: int) -> StepReport:
-        """Add the batch's share of its group's gradient; the last of the group closes the optimiser step."""
+        """Add the batch's share of its group's gradient; the last of the group closes the optimizer step."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         rng = runtime.seed_step(self.options.seed, epoch, index, rank)
         share = batch[rank::world] or [batch[rank % len(batch)]]  # every process has a part of the same batch
@@ -210,7 +211,7 @@ class Trainer:
 
     def _score_dev(self, dev: DevSet) -> DevScore:
         """Micro scores on dev, every process counting on its share."""
-        self.pipeline.fresh_runner()
+        self.pipeline.reset_runner()
         thresholds = self.pipeline.thresholds(None, None)
         found = self.pipeline.predict_examples(
             dev.documents, dev.examples, self.pipeline.task, thresholds, self.recipe.evaluation.token_budget
@@ -240,7 +241,7 @@ class Trainer:
 
 def _accelerator(precision: str, listener: Listener) -> Accelerator:
     if precision == "bf16" and not runtime.bf16_works():
-        listener.tell("bf16 does not run on this machine; training in fp32.")
+        listener.notice("bf16 is not supported on this machine; training in fp32.")
         precision = "fp32"
     AcceleratorState._reset_state()  # the precision of an earlier run in this process would be kept
     return Accelerator(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from spanwise.decoding.spans import SpanDecoder, SpanScores
 from spanwise.nn.classification import class_count, span_loss
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.spans import boundary
+from spanwise.nn.spans import boundary_vectors
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import SpanConfig
@@ -55,13 +55,13 @@ class InContext(OneStageModel[SpanScores[Tensor]]):
         if not (words.scored[example, start].all() and words.scored[example, end - 1].all()):
             raise AssertionError("a candidate has a word of context")
         around = encoded.words.masked_fill(~words.present.unsqueeze(-1), -torch.inf).amax(1)
-        ends = boundary(encoded.words, spans)
+        ends = boundary_vectors(encoded.words, spans)
         return Output(SpanScores(self.classify(torch.cat((ends, around[example]), dim=-1))), NoRows())
 
     def loss(
         self, output: Output[SpanScores[Tensor], NoRows], second: Rescored[NoRows, NoRows] | None, batch: Batch[Tensor]
     ) -> Loss:
-        annotated = batch.known().annotated[batch.proposals.spans[:, 0]]
+        annotated = batch.require_gold().annotated[batch.proposals.spans[:, 0]]
         options = {"multi_label": self.config.multi_label}
         total = span_loss(output.scores.logits, batch.proposals.labels, annotated, **options)
         return Loss(total, {"spans": total})

@@ -17,7 +17,7 @@ from spanwise.models.joint import JointConfig, JointModel
 from spanwise.nn.classification import class_count
 from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.packing import Packing
-from spanwise.nn.spans import boundary
+from spanwise.nn.spans import boundary_vectors
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.encoding import Encoded
@@ -58,7 +58,7 @@ class Markers(JointModel[Text]):
         return Text(encoded.words, words.pieces, words.piece_mask, words.first_piece, words.last_piece)
 
     def score_spans(self, features: Text, spans: Tensor) -> Tensor:
-        scores: Tensor = self.span(boundary(features.words, spans))
+        scores: Tensor = self.span(boundary_vectors(features.words, spans))
         return scores
 
     def score_pairs(self, features: Text, rows: PairRows[Tensor]) -> Tensor:

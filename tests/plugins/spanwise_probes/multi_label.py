@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from spanwise.decoding.spans import SpanDecoder, SpanScores
 from spanwise.nn.encoder import WordEncoder
-from spanwise.nn.spans import boundary
+from spanwise.nn.spans import boundary_vectors
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import SpanConfig
@@ -43,7 +43,7 @@ class MultiLabel(OneStageModel[SpanScores[Tensor]]):
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[SpanScores[Tensor], NoRows]:
-        return Output(SpanScores(self.classify(boundary(encoded.words, batch.proposals.spans))), NoRows())
+        return Output(SpanScores(self.classify(boundary_vectors(encoded.words, batch.proposals.spans))), NoRows())
 
     def loss(
         self, output: Output[SpanScores[Tensor], NoRows], second: Rescored[NoRows, NoRows] | None, batch: Batch[Tensor]

@@ -12,7 +12,7 @@ from spanwise.decoding.spans import SpanDecoder, SpanScores
 from spanwise.nn.classification import span_loss
 from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.labels import encode_texts
-from spanwise.nn.spans import boundary
+from spanwise.nn.spans import boundary_vectors
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import SpanConfig
@@ -63,11 +63,11 @@ class OpenLabels(OneStageModel[SpanScores[Tensor]]):
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[SpanScores[Tensor], NoRows]:
         known = LabelVectors(*labels) if labels is not None else self.encode_labels(batch.labels)
-        vectors = self.spans(boundary(encoded.words, batch.proposals.spans))
+        vectors = self.spans(boundary_vectors(encoded.words, batch.proposals.spans))
         return Output(SpanScores(vectors @ known.vectors.T + self.bias), NoRows())
 
     def training_loss(self, batch: Batch[Tensor], encoded: Encoded | None = None) -> Loss:
-        number = batch.known().annotated.shape[1]
+        number = batch.require_gold().annotated.shape[1]
         chosen = torch.randperm(number)[: 1 + int(torch.randint(number, ()))].sort().values
         self.seen.add(len(chosen))
         return super().training_loss(asking_for(batch, chosen), encoded)
@@ -75,14 +75,14 @@ class OpenLabels(OneStageModel[SpanScores[Tensor]]):
     def loss(
         self, output: Output[SpanScores[Tensor], NoRows], second: Rescored[NoRows, NoRows] | None, batch: Batch[Tensor]
     ) -> Loss:
-        annotated = batch.known().annotated[batch.proposals.spans[:, 0]]
+        annotated = batch.require_gold().annotated[batch.proposals.spans[:, 0]]
         total = span_loss(output.scores.logits, batch.proposals.labels, annotated, multi_label=True)
         return Loss(total, {"spans": total})
 
 
 def asking_for(batch: Batch[Tensor], labels: Tensor) -> Batch[Tensor]:
     """The same batch with some of its labels alone. labels [c], rising"""
-    gold, texts = batch.known(), batch.labels
+    gold, texts = batch.require_gold(), batch.labels
     assert texts is not None
     asked = torch.isin(gold.entities[:, 3], labels)
     entities = gold.entities[asked].clone()

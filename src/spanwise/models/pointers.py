@@ -1,4 +1,4 @@
-"""What LEAR shares with the two formalisations it is compared with: starts and ends of every label, their losses and
+"""What LEAR shares with the two formalizations it is compared with: starts and ends of every label, their losses and
 their decoding (LEAR, sections 3.3 and 3.4).
 
 Flat decoding matches starts with ends by probability (Algorithm 1) or by distance; nested decoding asks a classifier
@@ -23,18 +23,26 @@ from spanwise.seam.config import ModelConfig
 from spanwise.seam.module import Loss, Output, Rescored, SpanModel
 from spanwise.seam.traits import Traits
 
-OF_MATCHER = ("matcher", "pointer_weight", "match_weight")
+MATCHER_OPTIONS = ("matcher", "pointer_weight", "match_weight")
 
 
 class PointerConfig(ModelConfig):
     """Options that models of starts and ends share."""
 
-    nested: bool = False
-    matching: Literal["heuristic", "nearest"] = "heuristic"  # of starts and ends where nested is off
-    matcher: MatcherKind = "linear"  # the classifier where nested is on: eq. 9, or the hidden layer of the public code
-    pointer_weight: float = Field(1.0, gt=0)  # α
-    match_weight: float = Field(100.0, gt=0)  # β: L_match is a mean over n² cells, L_s and L_e are over n words
-    dropout: float = Field(0.1, ge=0, lt=1)
+    nested: bool = Field(
+        False, description="keep overlapping predictions; a classifier matches starts with ends (eq. 9)"
+    )
+    matching: Literal["heuristic", "nearest"] = Field(
+        "heuristic", description="how flat decoding matches starts with ends: `heuristic` (Algorithm 1) or `nearest`"
+    )
+    matcher: MatcherKind = Field(
+        "linear", description="classifier of nested matches: `linear` (eq. 9) or `mlp` (as in the public code)"
+    )
+    pointer_weight: float = Field(1.0, gt=0, description="α, weight of the loss of starts and ends in nested mode")
+    match_weight: float = Field(  # L_match is a mean over n² cells, L_s and L_e are means over n words
+        100.0, gt=0, description="β, weight of the loss of matches in nested mode"
+    )
+    dropout: float = Field(0.1, ge=0, lt=1, description="dropout of the task layers")
 
     @model_validator(mode="wrap")
     @classmethod
@@ -43,7 +51,7 @@ class PointerConfig(ModelConfig):
         config = validated(options)
         if config.nested or not isinstance(options, dict):
             return config
-        return validated({name: value for name, value in options.items() if name not in OF_MATCHER})
+        return validated({name: value for name, value in options.items() if name not in MATCHER_OPTIONS})
 
     def traits(self) -> Traits:
         return Traits(nested=self.nested)
@@ -64,7 +72,7 @@ class PointerModel(SpanModel[PointerScores[Tensor], MatchFeatures, CellRows[Tens
         """The cells, i ≤ j, that are gold or that P takes for gold."""
         if self.matcher is None:
             return None
-        gold = gold_cells(batch.known().entities, output.scores.start.shape[2], output.scores.start.shape[1])
+        gold = gold_cells(batch.require_gold().entities, output.scores.start.shape[2], output.scores.start.shape[1])
         taken = matched_cells(self.matcher, output.features, batch.words.scored)
         return CellRows(torch.cat((gold, taken)).unique())
 
@@ -80,7 +88,7 @@ class PointerModel(SpanModel[PointerScores[Tensor], MatchFeatures, CellRows[Tens
         batch: Batch[Tensor],
     ) -> Loss:
         """L = L_s + L_e, or α·(L_s + L_e) + β·L_match"""
-        gold, scored = batch.known(), batch.words.scored
+        gold, scored = batch.require_gold(), batch.words.scored
         share = scored / scored.sum(-1, keepdim=True) / batch.size  # 1/n   [B, T]
         known = gold.annotated.unsqueeze(1)  # [B, 1, C]
         targets = pointer_targets(gold.entities, output.scores.start.shape)
@@ -97,7 +105,7 @@ class PointerModel(SpanModel[PointerScores[Tensor], MatchFeatures, CellRows[Tens
 
     def _match_loss(self, second: Rescored[CellRows[Tensor], MatchScores[Tensor]], batch: Batch[Tensor]) -> Tensor:
         """L_match = 1/n²·Σ CE(P_ij, M_ij)"""
-        gold, scored, cells = batch.known(), batch.words.scored, second.rows.cells
+        gold, scored, cells = batch.require_gold(), batch.words.scored, second.rows.cells
         labels, length = gold.annotated.shape[1], scored.shape[1]
         target = torch.isin(cells, gold_cells(gold.entities, labels, length)).float()
         each = F.binary_cross_entropy_with_logits(second.scores.logits, target, reduction="none")

@@ -1,4 +1,4 @@
-"""`--reads`: which member of a bundle is evaluated and predicts."""
+"""`--reader`: which member of a bundle is evaluated and predicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spanwise.training.run import train
 
 Command = Callable[..., Any]
 MEMBERS = ("span-ner", "seq-ner")
-UNKNOWN = "the model has no member 'lear' to read out; choose from span-ner, seq-ner."
+UNKNOWN = "the bundle has no member 'lear'; choose the reader from span-ner, seq-ner."
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +33,10 @@ def test_the_member_that_is_named_is_evaluated(command: Command, bundle: Path, e
     gold = list(formats.read(easy_files / "test.jsonl"))
     found = {}
     for name in MEMBERS:
-        done = command("evaluate", bundle, "--reads", name, "--json")
+        done = command("evaluate", bundle, "--reader", name, "--json")
         assert done.code == 0
         found[name] = json.loads(done.out)
-        assert found[name] == evaluate(Extractor.from_pretrained(bundle, reads=name), gold).to_dict()
+        assert found[name] == evaluate(Extractor.from_pretrained(bundle, reader=name), gold).to_dict()
     assert found["span-ner"] != found["seq-ner"]
     assert json.loads(command("evaluate", bundle, "--json").out) == found["span-ner"]
 
@@ -46,9 +46,9 @@ def test_the_member_that_is_named_predicts(command: Command, bundle: Path, easy_
     found = {}
     for name in MEMBERS:
         target = tmp_path / f"{name}.jsonl"
-        assert command("predict", bundle, source, target, "--reads", name).code == 0
+        assert command("predict", bundle, source, target, "--reader", name).code == 0
         found[name] = list(formats.read(target))
-        assert found[name] == Extractor.from_pretrained(bundle, reads=name)(list(formats.read(source)))
+        assert found[name] == Extractor.from_pretrained(bundle, reader=name)(list(formats.read(source)))
     assert found["span-ner"] != found["seq-ner"]
     command("predict", bundle, source, tmp_path / "default.jsonl")
     assert list(formats.read(tmp_path / "default.jsonl")) == found["span-ner"]
@@ -57,4 +57,10 @@ def test_the_member_that_is_named_predicts(command: Command, bundle: Path, easy_
 @pytest.mark.parametrize("verb", ["evaluate", "predict"])
 def test_an_unknown_member_is_refused_with_those_there_are(command: Command, bundle: Path, verb: str) -> None:
     source = [] if verb == "evaluate" else ["-"]
-    assert command(verb, bundle, *source, "--reads", "lear", stdin=b'{"text": "Bo left ."}\n').refusal == UNKNOWN
+    assert command(verb, bundle, *source, "--reader", "lear", stdin=b'{"text": "Bo left ."}\n').refusal == UNKNOWN
+
+
+def test_the_deprecated_flag_still_works_and_warns_in_one_line(command: Command, bundle: Path) -> None:
+    done, today = (command("evaluate", bundle, flag, "seq-ner", "--json") for flag in ("--reads", "--reader"))
+    assert (done.code, done.out) == (0, today.out)
+    assert "warning: --reads is deprecated; use --reader instead.\n" in done.err

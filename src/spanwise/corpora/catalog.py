@@ -1,4 +1,4 @@
-"""The named corpora: their files, format, licence, and where they come from. None ships but the demo."""
+"""The named corpora: their files, format, license, and where they come from. None ships but the demo."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NamedCorpus:
     format: str
     splits: Mapping[str, str]
     entity_types: int
-    licence: str
+    license: str
     source: str
     relation_types: int = 0
     nested: bool = False
@@ -56,7 +56,7 @@ _ADE = NamedCorpus(
         "Drug": "The name of a drug or of a therapeutic substance, also its abbreviation or its class.",
     },
     relation_descriptions={"Adverse-Effect": "The adverse effect was caused by the drug."},
-    licence="none stated",
+    license="none stated",
     source="Gurulingappa et al. 2012, in the ten folds published with SpERT",
 )
 
@@ -72,18 +72,18 @@ CORPORA: tuple[NamedCorpus, ...] = (
         schema_form="spert",
         descriptions={
             "Loc": "The name of a place, such as a city, a state, a country, a region or a natural feature.",
-            "Org": "The name of an organisation, such as a company, an authority, a party or a university.",
+            "Org": "The name of an organization, such as a company, an authority, a party or a university.",
             "Peop": "The name of a person, with the title before it.",
             "Other": "Another name or expression, such as a date, a quantity, a nationality or a title of a work.",
         },
         relation_descriptions={
-            "Work_For": "The person works for the organisation or is a member of it.",
+            "Work_For": "The person works for the organization or is a member of it.",
             "Kill": "The first person killed the second.",
-            "OrgBased_In": "The organisation has its seat or works in the place.",
+            "OrgBased_In": "The organization has its seat or works in the place.",
             "Live_In": "The person lives, lived or was born in the place, or comes from it.",
             "Located_In": "The first place lies in the second.",
         },
-        licence="none stated",
+        license="none stated",
         source="Roth and Yih 2004, in the split of Gupta et al. 2016 as published with SpERT",
     ),
     _ADE,
@@ -121,7 +121,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "Compare": "The two are compared with each other or set against each other.",
             "Conjunction": "The two stand side by side in the same role, often joined by and or or.",
         },
-        licence="none stated",
+        license="none stated",
         source="Luan et al. 2018, in the form published with SpERT",
     ),
     NamedCorpus(
@@ -142,7 +142,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "creative-work": "The title of a work such as a film, book, song, game, programme or web series.",
             "group": "The name of a group of people that is no company, such as a band, a team, a party or a club.",
         },
-        licence="CC BY 4.0",
+        license="CC BY 4.0",
         source="Derczynski et al. 2017, the WNUT 2017 shared task on emerging and rare entities",
     ),
     NamedCorpus(
@@ -155,7 +155,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "Chemical": "A drug or another chemical substance, by any name or abbreviation.",
             "Disease": "A disease, disorder, symptom, injury or adverse effect, by its full name or abbreviation.",
         },
-        licence="CC BY 4.0",
+        license="CC BY 4.0",
         source="Li et al. 2016, BioCreative V chemical-disease relations, as tagged sentences",
     ),
     NamedCorpus(
@@ -172,7 +172,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "cell_type": "A kind of cell as it occurs in an organism, such as T lymphocytes or monocytes.",
             "protein": "A protein, a family or complex of proteins, or a part of one, such as a domain or subunit.",
         },
-        licence="CC BY 3.0",
+        license="CC BY 3.0",
         source="Kim et al. 2003, the GENIA corpus 3.02 of the GENIA project, with the usual five types",
     ),
     NamedCorpus(
@@ -188,10 +188,10 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "LOC.NOM": "A noun that refers to a place without a name, such as a square, a hotel or a school building.",
             "GPE.NAM": "The name of a political unit: a country, a province, a city or a district.",
             "GPE.NOM": "A noun that refers to a political unit without a name, such as a country or a city.",
-            "ORG.NAM": "The name of an organisation, such as a company, a school, a team or a broadcaster.",
-            "ORG.NOM": "A noun that refers to an organisation without a name, such as a company or a government.",
+            "ORG.NAM": "The name of an organization, such as a company, a school, a team or a broadcaster.",
+            "ORG.NOM": "A noun that refers to an organization without a name, such as a company or a government.",
         },
-        licence="CC BY-SA 3.0",
+        license="CC BY-SA 3.0",
         source="Peng and Dredze 2015, second edition of the Weibo NER corpus",
     ),
     NamedCorpus(
@@ -206,11 +206,11 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "RACE": "The ethnic group a person belongs to.",
             "TITLE": "A position or professional title that a person holds or held.",
             "EDU": "A degree or a level of education.",
-            "ORG": "An organisation, such as a company, a university or an authority.",
+            "ORG": "An organization, such as a company, a university or an authority.",
             "PRO": "A field of study or a profession.",
             "LOC": "The place where a person was born or comes from.",
         },
-        licence="none stated",
+        license="none stated",
         source="Zhang and Yang 2018, published with Lattice LSTM",
     ),
     NamedCorpus(
@@ -221,7 +221,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
         entity_types=115,
         schema_file="geneva/event_ontology.json",
         schema_form="ontology",
-        licence="CC BY 3.0",
+        license="CC BY 3.0",
         source="Parekh et al. 2023, GENEVA, derived from FrameNet",
     ),
     NamedCorpus(
@@ -233,7 +233,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
         relation_types=15,
         nested=True,
         schema_file="data/demo/schema.json",
-        licence="Apache 2.0",
+        license="Apache 2.0",
         source="part of spanwise",
         bundled=True,
     ),
