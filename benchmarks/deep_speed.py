@@ -1,15 +1,16 @@
-"""What deep spans cost (DSpERT): beside the shallow model of the same scale, and beside what the operations say.
+"""Measure the cost of deep spans (DSpERT), relative to the shallow model of the same size and to operation counts.
 
     python benchmarks/deep_speed.py --depths 2 4 6 --widths 10 --plot docs/figures/deep_depth.svg
     python benchmarks/deep_speed.py --depths 6 --widths 2 5 10 15 --plot docs/figures/deep_width.svg
     python benchmarks/deep_speed.py --depths 6 --widths 10 --negatives 100 --screening-threshold 1e-4
     python benchmarks/deep_speed.py --trained runs/deep runs/shallow --texts 256
 
-The texts are GENIA's test sentences, learned in batches of similar length as in training. Models take turns in one
-process; the output is the ratio of their times to that of max-pooling over the top words (`depth: 0`) with the same
-widths and all spans, its spread over the repeats, and the ratio of the multiplications with additions that matrix
-products take in either (`counted`). Untrained weights, but for `--trained`, which reads with two model folders: so the
-screening is timed with scores that were learned, with what it keeps of dev's and test's gold spans and costs in F1.
+The texts are GENIA's test sentences; training steps use batches of similar length, as in training. Models take turns in
+one process. The baseline is max-pooling over the top words (`depth: 0`) with the same widths and all spans. The output
+is the ratio of times to the baseline, its spread over the repeats, and the ratio of multiply-adds in matrix products
+(`counted`). Weights are untrained, except with `--trained`, which loads two model folders. It times the screening with
+learned scores, and also reports the share of gold spans in dev and test that the screening keeps, and F1 with and
+without it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def deep_spans(pipeline: TorchPipeline, batch: Batch[Array]) -> Array:
 
 
 def operations(pipeline: TorchPipeline, batch: Batch[Array]) -> float:
-    """Multiplications with additions in the matrix products of one reading of a batch; a span attends to K words."""
+    """Multiply-adds in the matrix products of one forward pass over a batch; a span attends to K words."""
     config, model = pipeline.model.encoder.transformer.config, pipeline.model
     spans = deep_spans(pipeline, batch)
     d, inner = config.hidden_size, config.intermediate_size
@@ -86,7 +87,7 @@ def weights(*layers: torch.nn.Linear) -> int:
 
 
 def counted(models: dict[str, Timed]) -> dict[str, dict[str, float]]:
-    """The ratio of operations to the shallow model's, over the batches that are read and those that are learned."""
+    """The ratio of operations to the shallow model's, over the batches of inference and of training."""
     found: dict[str, dict[str, float]] = {"inference": {}, "training step": {}}
     for name, model in models.items():
         pipeline, examples = model.pipeline, model.examples
@@ -126,7 +127,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def trained(folders: dict[str, str], options: argparse.Namespace) -> dict[str, Any]:
-    """Time over the first texts of test and F1 over all of it, of the deep model also without its screening."""
+    """Time on the first texts of test and F1 on all of test; the deep model is also measured without its screening."""
     gold = [ensure_words(document) for document in corpora.load("genia").split("test")]
     extractors = {name: Extractor.from_pretrained(folder) for name, folder in folders.items()}
     unfiltered = extractors[UNFILTERED].pipeline
@@ -143,7 +144,7 @@ def trained(folders: dict[str, str], options: argparse.Namespace) -> dict[str, A
 
 @torch.inference_mode()
 def kept(pipeline: TorchPipeline, gold: list[Document]) -> dict[str, dict[str, float]]:
-    """The share of all spans, and of the gold ones among them, that pass the screening with each of some thresholds."""
+    """The share of all spans, and of gold spans, that pass the screening at each of THRESHOLDS."""
     pipeline.model.eval()
     examples = gold_examples(pipeline, map(align, gold))
     chances, entities = [], []
@@ -165,7 +166,7 @@ def share(passed: torch.Tensor) -> float:
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Ratios, measured and counted, against the depth, or against the width where there are several."""
+    """Plot measured and counted ratios against the depth, or against the width if there are several widths."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -1,10 +1,10 @@
-"""What a joint model costs beside the same encoder with a tagging head: one training epoch, and inference over test.
+"""Measure the cost of a joint model relative to the same encoder with a tagging head, for training and inference.
 
     python benchmarks/joint_speed.py --corpus conll04 --models spert --epochs 3 --repeats 5
 
-Both models train on the same batches, step by step in turn, in one process; the output is the ratio of their times with
-its spread over epochs. Inference is timed afterwards, in turn as well: a model that has learned nothing predicts
-entities everywhere and would be timed on pairs that no user sees.
+Both models train on the same batches in one process and take turns at every step. The output is the ratio of their
+times for a training epoch, with its spread over epochs, and for inference on test. Inference is timed after training,
+also in turn: an untrained model predicts entities everywhere and would be timed on pairs that do not occur in practice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Learner:
 
 
 def epoch(learners: list[Learner], number: int) -> list[float]:
-    """The time of each learner's epoch, their steps taken in turn."""
+    """The time of one epoch for each learner; they take turns at every step."""
     first = learners[0]
     batches = training_batches(first.examples, first.recipe.train.batch_size, np.random.default_rng(number))
     times = [0.0] * len(learners)
@@ -62,7 +62,7 @@ def epoch(learners: list[Learner], number: int) -> list[float]:
 
 
 def compared(times: list[list[float]]) -> dict[str, float]:
-    """The second column's times to the first's."""
+    """The ratio of the second column's times to the first's."""
     base, own = zip(*times, strict=True)
     return ratio(own, base)
 

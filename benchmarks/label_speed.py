@@ -1,14 +1,14 @@
-"""What label knowledge costs (LEAR, Table 3): LEAR and the QA formalization beside the traditional one, as |C| grows.
+"""Measure the cost of label knowledge (LEAR, Table 3): LEAR and QA relative to the traditional model, as |C| grows.
 
     python benchmarks/label_speed.py --labels 4 7 33 115 --texts 64 --repeats 3 --plot docs/figures/label_speed.svg
     python benchmarks/label_speed.py --labels 33 --encoder bert-base --models lear traditional
     python benchmarks/label_speed.py --memory --batch 8 --models lear traditional
 
-The labels are the first so many of GENEVA's event types, with its descriptions; the texts are sentences of its test
-split. All models have the same encoder (with random weights for `bert-base`), texts and batches, and take turns in one
-process; the output is the ratio of their times to the traditional formalization's, with its spread over the repeats.
-Inference goes from documents to documents, decoding included. The models are untrained; as starts and ends are rare
-before anything is learned, decoding has about as little to do as in a trained model.
+The labels are the first |C| of GENEVA's event types, with its descriptions; the texts are sentences of its test split.
+All models use the same encoder (with random weights for `bert-base`), texts and batches, and take turns in one process.
+The output is the ratio of their times to the traditional formalization's, with its spread over the repeats. Inference
+runs from documents to documents and includes decoding. The models are untrained. They predict few starts and ends, so
+that decoding has about as little work as in a trained model.
 `--memory` instead reports the peak memory of one training step and of inference with 115 labels and texts of 256 words.
 """
 
@@ -64,7 +64,7 @@ def timed(
 
 
 def corpus(labels: int, texts: int) -> tuple[Schema, list[Document]]:
-    """The first labels of GENEVA, and test sentences with what they hold of them."""
+    """The first labels of GENEVA, and test sentences with only the annotations of these labels."""
     geneva = corpora.load("geneva")
     schema = Schema(geneva.schema.entities[:labels])
     return schema, [ensure_words(d.filter_labels(schema.entity_names)) for d in geneva.split("test")[:texts]]
@@ -83,7 +83,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def peak(name: str, batch: int, gradient_checkpointing: bool) -> dict[str, Any]:
-    """Of this process, in MB: with the encoder alone, after inference, and after a training step."""
+    """Peak memory of this process in MB: after loading, after inference, and after a training step."""
     schema, documents = corpus(115, 32)
     words = [word for document in documents for word in document.word_texts][:256]
     long = Document.from_words(words)
@@ -102,7 +102,7 @@ def _peak() -> int:
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Both ratios against |C|, on logarithmic scales."""
+    """Plot both ratios against |C|, on logarithmic scales."""
     import matplotlib
 
     matplotlib.use("svg")

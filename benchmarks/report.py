@@ -1,11 +1,11 @@
-"""Write the tables of docs/results.md from the results that stand in the repository.
+"""Write the tables of docs/results.md from the results in the repository.
 
     python benchmarks/report.py
 
-Between `<!-- SUITE CORPUS -->` and `<!-- end -->` stands the table of that suite on that corpus, with the command that
-made it, its comparisons, dates and machine, all read from benchmarks/results/SUITE/results.jsonl. With
-`<!-- SUITE CORPUS --best -->` the best runs have rows of their own; with `--by width` or `--by nesting` in its place,
-F1 is grouped by entities.
+The text between `<!-- SUITE CORPUS -->` and `<!-- end -->` is replaced by the table of that suite on that corpus, with
+the command that made it, its comparisons, dates and machine, all read from benchmarks/results/SUITE/results.jsonl.
+`<!-- SUITE CORPUS --best -->` adds rows for the best runs. With `--by width` or `--by nesting` instead of `--best`, F1
+is grouped by the width or nesting of entities.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spanwise.corpora import CORPORA
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
-SEEDS = 10  # at most
+SEEDS = 10  # maximum
 FOLDS = {named.name: len(named.folds) for named in CORPORA if named.folds}
 BLOCK = re.compile(
     r"(?P<mark><!-- (?P<suite>\S+) (?P<corpus>\S+)(?: (?P<best>--best)| --by (?P<by>\S+))? -->\n).*?<!-- end -->",
@@ -31,10 +31,11 @@ Result = dict[str, Any]
 
 
 def block(marks: re.Match[str]) -> str:
-    """A table between its marks."""
+    """A table with the marks around it."""
     suite, corpus, best, by = marks["suite"], marks["corpus"], bool(marks["best"]), marks["by"]
     folder = Path("benchmarks", "results", suite)
-    results = find_results(plan(suite, corpus, SEEDS, folds=FOLDS.get(corpus)), ROOT / folder)  # of the suite as it is
+    # Only runs that the current version of the suite plans.
+    results = find_results(plan(suite, corpus, SEEDS, folds=FOLDS.get(corpus)), ROOT / folder)
     if corpus in FOLDS:
         results = whole_seeds(results, corpus)
     if not results:
@@ -57,7 +58,7 @@ def block(marks: re.Match[str]) -> str:
 
 
 def whole_seeds(results: list[Result], corpus: str) -> list[Result]:
-    """The folds that all variants have done with the first seed, and the seeds that have done all of these."""
+    """Results on the first folds that all variants completed with seed 1, for seeds that completed all these folds."""
     variants = {result["variant"] for result in results}
     done = Counter((result["seed"], result["corpus"]) for result in results)
     complete = {run for run, number in done.items() if number == len(variants)}
@@ -75,7 +76,7 @@ def comparisons(compared: list[Comparison]) -> str:
 
 
 def circumstances(results: list[Result]) -> str:
-    """When, where and how the runs were made."""
+    """The dates, machine and training settings of the runs."""
     days = sorted({result["date"] for result in results})
     machine = results[-1]["environment"]
     trained = [result["recipe"]["train"] for result in results]
@@ -88,7 +89,7 @@ def circumstances(results: list[Result]) -> str:
 
 
 def _all(sections: list[dict[str, Any]], key: str) -> str:
-    """The values of an option, where the runs differ in it all of them."""
+    """The values of an option in the runs, joined by "or" if they differ."""
     return " or ".join(f"{value:g}" for value in sorted({section[key] for section in sections}))
 
 

@@ -1,9 +1,9 @@
-"""How much of the bare encoder's speed an extractor keeps, and whether memory grows with the number of texts.
+"""Measure an extractor's speed relative to the bare encoder, and whether memory grows with the number of texts.
 
     python benchmarks/throughput.py --corpus wnut17 --texts 2000 --repeats 5
 
-Encoder and extractor run alternately on the same batches in one process; the output is the ratio of their speeds with
-its spread. Weights are fresh: speed does not depend on training.
+Encoder and extractor run alternately on the same batches in one process. The output is the ratio of their speeds, with
+its spread. The models are untrained, because speed does not depend on training.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def build(name: str, options: dict[str, object], corpus: corpora.Corpus) -> Extr
 
 @torch.inference_mode()
 def bare_encoder(extractor: Extractor, documents: list[Document]) -> Callable[[], None]:
-    """The transformer alone, on the batches that the extractor makes, prepared beforehand."""
+    """The transformer alone, on the batches of the extractor, which are prepared in advance."""
     pipeline = extractor.pipeline
     pipeline.model.eval()
     batches = []
@@ -76,7 +76,7 @@ def peak_megabytes() -> float:
 
 
 def memory(extractor: Extractor, documents: list[Document], rounds: int) -> list[float]:
-    """Peak memory after each round of streaming all documents once more."""
+    """Peak memory after each round of streaming all documents."""
 
     def endless() -> Iterator[Document]:
         for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""What the measurements of speed share: models that take turns at the same work in one process."""
+"""Shared code of the speed benchmarks: models take turns at the same work in one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spanwise.text.examples import Example
 from spanwise.training.optimization import optimizer_for
 
 Model = TypeVar("Model")
-LONG = 20  # seconds; what takes longer runs once
+LONG = 20  # seconds; a task that takes longer runs once
 
 
 def seconds(task: Callable[[], object]) -> float:
@@ -31,13 +31,13 @@ def seconds(task: Callable[[], object]) -> float:
 
 
 def gold_examples(pipeline: TorchPipeline, documents: Iterable[AlignedDocument]) -> list[Example]:
-    """What training learns from."""
+    """The training examples of the documents."""
     build = pipeline.training_task.builder.gold_examples
     return [example for document in documents for example in build(document)[0]]
 
 
 class Timed:
-    """A model that reads documents, and takes training steps on batches of them, made as in training."""
+    """A model that reads documents and takes training steps on batches of them, built as in training."""
 
     def __init__(self, pipeline: TorchPipeline, documents: Sequence[Document], batch: int) -> None:
         self.pipeline = pipeline
@@ -52,7 +52,7 @@ class Timed:
         self.extractor(self.documents)
 
     def steps(self) -> None:
-        """One on every batch."""
+        """Take one training step on each batch."""
         self.pipeline.model.train()
         for number, examples in enumerate(self.batches):
             batch = self.pipeline.training_batch(examples, runtime.seed_step(1, number))
@@ -65,7 +65,7 @@ class Timed:
 def in_turn(
     models: Mapping[str, Model], task: Callable[[Model], object], repeats: int, baseline: str
 ) -> dict[str, dict[str, float]]:
-    """Each model once to warm up, then in turn, so many times; what takes long needs no warming up, and runs once."""
+    """Run each model once to warm up, then in turn `repeats` times. A long task needs no warm-up and runs once."""
     first = {name: seconds(lambda m=model: task(m)) for name, model in models.items()}
     times = {name: [took] if took > LONG else [] for name, took in first.items()}
     for _ in range(repeats):
@@ -76,7 +76,7 @@ def in_turn(
 
 
 def ratio(times: Sequence[float], baseline: Sequence[float]) -> dict[str, float]:
-    """To the baseline's time in the same turn, of what ran once to its median: median, lowest and highest."""
+    """Median, lowest and highest ratio to the baseline's time in the same turn, or to its median for a single time."""
     if len(times) == 1:
         baseline = [statistics.median(baseline)]
     each = [other / base for base, other in zip(baseline, times, strict=True)]

@@ -3,10 +3,10 @@
     pip install --no-deps --target old-site path/to/old-checkout
     python benchmarks/versions.py --old old-site --old-benchmarks path/to/old-checkout/benchmarks --rounds 3
 
-Each version runs its own copy of a benchmark script with the same arguments, in a child process of its own. The two
-alternate, and each round begins with the other one. The table lists the seconds of each model (medians over the rounds)
-and the ratio new/old within a round: median, lowest and highest. A ratio below 1 means that the current version is
-faster. Both children inherit the environment, SPANWISE_THREADS and SPANWISE_DATA included.
+Each version runs its own copy of a benchmark script with the same arguments, in its own child process. The versions
+alternate, and the version that runs first changes every round. The table lists the seconds of each model (medians over
+the rounds) and the ratio new/old within a round: median, lowest and highest. A ratio below 1 means that the current
+version is faster. Both children inherit the environment, including SPANWISE_THREADS and SPANWISE_DATA.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ HEADER = ("script", "model", "work", "old s", "new s", "new/old", "lowest", "hig
 
 
 def _reading(result: Mapping[str, Any]) -> Seconds:
-    """From throughput.py, which reports speeds."""
+    """Seconds from the output of throughput.py, which reports speeds."""
     models = {name: part for name, part in result.items() if isinstance(part, dict)}
     return {(name, "inference"): result["texts"] / part["sentences_per_second"] for name, part in models.items()}
 
 
 def _by_model(result: Mapping[str, Any]) -> Seconds:
-    """From joint_speed.py: of each model the kinds of work."""
+    """Seconds from the output of joint_speed.py: kinds of work by model."""
     models = {name: part for name, part in result.items() if isinstance(part, dict)}
     return {(name, kind): times["seconds"] for name, part in models.items() for kind, times in part.items()}
 
 
 def _by_row(result: Mapping[str, Any]) -> Seconds:
-    """From label_speed.py and deep_speed.py: rows that begin with the setting, and of each kind of work the models."""
+    """Seconds from label_speed.py and deep_speed.py: rows that begin with the setting, then models by kind of work."""
     seconds: Seconds = {}
     for row in result["rows"]:
         setting, value = next(iter(row.items()))
@@ -93,7 +93,7 @@ class Version:
 
 
 def check_packages(old: Version, new: Version) -> None:
-    """Refuse to compare a version with itself."""
+    """Exit with an error if both versions would import the same package."""
     site, first, second = old.site, old.package(), new.package()
     if site is None or not first.is_relative_to(site) or second.is_relative_to(site):
         raise SystemExit(f"--old {site}: old is {first}, new is {second}; give the folder that holds the old copy.")

@@ -1,4 +1,4 @@
-"""Text with typed spans and relations between them. Offsets are characters, half-open, everywhere outside a model."""
+"""Text with typed spans and relations between them. Outside a model, all offsets are half-open and in characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spanwise.errors import AnnotationError
 
 
 class Span(Protocol):
-    """Whatever has a start and, exclusive, an end."""
+    """Any object with a start and an exclusive end."""
 
     @property
     def start(self) -> int: ...
@@ -22,11 +22,11 @@ class Span(Protocol):
 
 
 S = TypeVar("S", bound=Span)
-ANNOTATED = "annotated"  # metadata of a document: the entity labels that it was annotated for; without it, all
+ANNOTATED = "annotated"  # metadata key for the entity labels that a document was annotated for; if absent, all labels
 
 
 class Offsets(NamedTuple):
-    """A half-open stretch of characters: where a word stands."""
+    """A half-open range of characters, such as a word."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class Offsets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A typed stretch of text. An event trigger is an entity whose label is an event type.
+    """A typed span of text. An event trigger is an entity whose label is an event type.
 
     `head` is the head region that some corpora, such as ACE, mark inside an entity: "president" in "the new president
     of Norland".
@@ -67,10 +67,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text and what is marked in it. It cannot be built with an annotation that the text cannot carry.
+    """A text and its annotations. Annotations that do not fit the text raise an AnnotationError.
 
-    It is checked once, when it is built; what its own methods derive from it is valid already. `words`
-    are the offsets of the text's words; empty means that the text has not been segmented yet.
+    The check runs once, on construction; documents that its own methods derive are valid already. `words` are the
+    offsets of the text's words; empty means that the text has not been segmented yet.
     """
 
     text: str
@@ -97,7 +97,7 @@ class Document:
         id: str = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Join words into a text; the entities' bounds are word indices, half-open."""
+        """Join words into a text; the entities' bounds are half-open word indices."""
         pieces, offsets, cursor = [], [], 0
         for word in words:
             pieces.append(word)
@@ -115,7 +115,7 @@ class Document:
         return [self.text[start:end] for start, end in self.words]
 
     def with_annotations(self, entities: Iterable[Entity] = (), relations: Iterable[Relation] = ()) -> Document:
-        """The same text with these annotations, which are checked, instead of its own."""
+        """The same text with these annotations instead of its own; they are checked."""
         document = self.with_predictions(entities, relations)
         document._check_entities()
         document._check_relations()
@@ -134,7 +134,7 @@ class Document:
         return self._copy_unchecked(relations=())
 
     def select_entities(self, entities: Iterable[int]) -> Document:
-        """The document with only the entities of these indices, and the relations between them."""
+        """The document with only the entities at these indices, and the relations between them."""
         kept = list(entities)
         place = {old: new for new, old in enumerate(kept)}
         relations = (
@@ -145,23 +145,23 @@ class Document:
         return self.with_predictions((self.entities[index] for index in kept), relations)
 
     def filter_labels(self, labels: Collection[str]) -> Document:
-        """The document with only the entities of these labels, and the relations between them."""
+        """The document with only the entities with these labels, and the relations between them."""
         return self.select_entities(index for index, entity in enumerate(self.entities) if entity.label in labels)
 
     def with_head_spans(self) -> Document:
-        """The document with each entity that marks a head region narrowed to it; the others stay as they are."""
+        """The document with each entity narrowed to its head region; entities without one do not change."""
         entities = (replace(e, start=e.head.start, end=e.head.end, head=None) if e.head else e for e in self.entities)
         return self.with_predictions(entities, self.relations)
 
     def _copy_unchecked(self, **changes: Any) -> Document:
-        """The document with changes that cannot make it invalid; nothing is checked."""
+        """A copy with changes that cannot make it invalid; nothing is checked."""
         document = object.__new__(Document)
         for name in Document.__slots__:
             object.__setattr__(document, name, changes[name] if name in changes else getattr(self, name))
         return document
 
     def _check(self) -> None:
-        """Refuse words, entities or relations that the text cannot carry."""
+        """Raise an AnnotationError for words, entities or relations that do not fit the text."""
         self._check_words()
         self._check_entities()
         self._check_relations()
@@ -206,7 +206,7 @@ class Document:
 def entities_on_words(
     words: Sequence[Offsets], entities: Iterable[tuple[int, int, str]], id: str = ""
 ) -> tuple[Entity, ...]:
-    """Entities whose bounds are given as word indices, half-open."""
+    """Entities from bounds given as half-open word indices."""
     marked = []
     for first, last, label in entities:
         if not 0 <= first < last <= len(words):
@@ -219,17 +219,17 @@ def entities_on_words(
 
 
 def overlap(entities: Iterable[Entity]) -> bool:
-    """Whether any two of the entities share a character: nested, crossing or on the same bounds."""
+    """Whether any two of the entities share a character: nested, crossing or with the same bounds."""
     return any(one.end > two.start for one, two in pairwise(sorted(entities, key=lambda e: (e.start, e.end))))
 
 
 def outermost(entities: Iterable[Entity]) -> tuple[Entity, ...]:
-    """The entities without overlap, the widest kept first, in the order of the text."""
+    """Entities without overlap, selected from widest to narrowest, in text order."""
     return tuple(_filter_overlaps(sorted(entities, key=lambda e: (e.start - e.end, e.start))))
 
 
 def _filter_overlaps(ranked: Iterable[S]) -> list[S]:
-    """Of spans given in order of preference, those that overlap none before them, from left to right."""
+    """Go through spans in order of preference and keep those that overlap no kept span; return them in text order."""
     kept: list[S] = []
     for span in ranked:
         at = bisect_left(kept, span.end, key=lambda other: other.start)

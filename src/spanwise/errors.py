@@ -1,4 +1,4 @@
-"""Every error a user can meet. Each message is one sentence that says what is wrong and what to do about it."""
+"""All errors for users. Each message is one sentence that says what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class SpanwiseError(Exception):
-    """Wrong input, described in one sentence; the command line prints it and exits with 2."""
+    """Invalid input, described in one sentence; the command line prints it and exits with status 2."""
 
 
 class AnnotationError(SpanwiseError):
-    """An annotation that its text cannot carry."""
+    """An annotation that does not fit its text."""
 
 
 class SchemaError(SpanwiseError):
@@ -18,7 +18,7 @@ class SchemaError(SpanwiseError):
 
 
 class FormatError(SpanwiseError):
-    """A file or record that cannot be read, or a document that a format cannot hold."""
+    """A file or record that cannot be read, or a document that a format cannot represent."""
 
     def __init__(self, reason: str, path: Path | str | None = None, line: int | None = None) -> None:
         self.reason, self.path, self.line = reason, path, line
@@ -27,7 +27,7 @@ class FormatError(SpanwiseError):
 
 
 class LossyError(FormatError):
-    """The target format cannot hold what the document says."""
+    """The target format cannot represent everything in the document."""
 
 
 class CorpusError(SpanwiseError):
@@ -35,11 +35,11 @@ class CorpusError(SpanwiseError):
 
 
 class RecipeError(SpanwiseError):
-    """A recipe with a wrong key, a wrong value or a pairing of model and data that cannot work."""
+    """A recipe with an invalid key, an invalid value or a model that does not fit the data."""
 
 
 class ModelError(SpanwiseError):
-    """A model folder that is incomplete, damaged or made by something else."""
+    """A model folder that is incomplete, damaged or not written by spanwise."""
 
 
 class EncoderError(SpanwiseError):

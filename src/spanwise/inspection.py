@@ -1,4 +1,4 @@
-"""What a corpus holds: counts per split, and the traps that spoil a training or a comparison when nobody looks."""
+"""Inspect a corpus: counts per split, and problems that silently spoil training or a comparison."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from spanwise.text.alignment import AlignedDocument, align
 class SplitInspection:
     """The counts of one split.
 
-    `events` are the entities that trigger an event; `nested` those that lie inside a wider entity (the same bounds
-    under two labels do not count); `crossing` the pairs that overlap without one inside the other; `shared_spans` the
-    spans with several labels. A document is a duplicate when its text stands before in the split, an annotation when
-    the same bounds and label stand before in the document. `oov_density` is the share of words that do not occur in
-    train (BL-NER, eq. 21). `unknown_labels` are the types of entities and relations that do not: no model can learn
+    `events` counts entities that trigger an event; `nested` counts entities inside a wider entity (the same bounds with
+    two labels do not count); `crossing` counts pairs that overlap without one inside the other; `shared_spans` counts
+    spans with several labels. A document is a duplicate if its text occurs earlier in the split, an annotation if the
+    same bounds and label occur earlier in the document. `oov_density` is the share of words that do not occur in train
+    (BL-NER, eq. 21). `unknown_labels` are the entity and relation types that do not occur in train: no model can learn
     them. `widths` counts entities by their number of words.
     """
 
@@ -46,7 +46,7 @@ class SplitInspection:
 
 @dataclass(frozen=True)
 class MisalignedEntity:
-    """An entity that does not fall on word boundaries; `document` is the document's id, or its place in the split."""
+    """An entity that is not on word boundaries; `document` is the document's id, or its index in the split."""
 
     split: str
     document: str
@@ -58,7 +58,10 @@ class MisalignedEntity:
 
 @dataclass(frozen=True)
 class Inspection:
-    """`width_coverage` is the share of train's entities (of all, without a train split) of at most so many words."""
+    """The inspection of a corpus.
+
+    `width_coverage` maps N to the share of entities with at most N words, in train or, without train, in all splits.
+    """
 
     splits: Mapping[str, SplitInspection]
     misaligned: tuple[MisalignedEntity, ...]
@@ -70,7 +73,7 @@ class Inspection:
 
 
 def inspect(corpus: Corpus) -> Inspection:
-    """Count what the corpus holds and list what a model could not learn from it."""
+    """Count what the corpus contains and list what a model cannot learn from it."""
     splits = {name: tuple(map(align, documents)) for name, documents in corpus.splits.items()}
     train = [row.document for row in splits.get("train", ())]
     known = _Vocabulary.of(train)
@@ -87,13 +90,13 @@ def inspect(corpus: Corpus) -> Inspection:
 
 
 def measured_widths(splits: Mapping[str, SplitInspection]) -> Counter[int]:
-    """Entities by their number of words: those of train, or of all splits without a train split."""
+    """The number of entities by width in words, in train or, without train, in all splits."""
     measured = [splits["train"]] if "train" in splits else splits.values()
     return sum((Counter(split.widths) for split in measured), Counter())
 
 
 def nested(entities: Iterable[Entity]) -> int:
-    """The number of entities that lie inside a wider one."""
+    """The number of entities inside a wider one."""
     count, furthest = 0, -1
     for (_, end), same in groupby(sorted(entities, key=_outer_first), key=lambda e: (e.start, e.end)):
         # every span seen so far starts earlier, or starts here and ends later
@@ -134,7 +137,7 @@ class _Vocabulary:
         return cls(words, Schema.from_documents(documents))
 
     def missing(self, labels: Schema) -> tuple[str, ...]:
-        """The names of those entity and relation types that do not occur."""
+        """The names of the entity and relation types that do not occur."""
         entities = set(labels.entity_names) - set(self.labels.entity_names)
         relations = set(labels.relation_names) - set(self.labels.relation_names)
         return tuple(sorted(entities | relations))

@@ -1,4 +1,4 @@
-"""The machine: threads, seeds, half precision. Each is set here and nowhere else."""
+"""Runtime settings: threads, seeds, half precision. No other module sets them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ THREADS_VARIABLE = "SPANWISE_THREADS"
 
 
 def available_cores() -> int:
-    """The cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_threads(count: int | None = None) -> int:
-    """Let torch use this many threads: the argument, else SPANWISE_THREADS, else this process's share of the cores."""
+    """Set the threads of torch to the argument, else SPANWISE_THREADS, else this process's share of the cores."""
     import torch
 
     chosen = count or _threads_asked_for() or max(1, available_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
@@ -43,19 +43,19 @@ def _threads_asked_for() -> int | None:
 
 
 def is_main_process() -> bool:
-    """Whether this process speaks for all: the first of those that `accelerate launch` started."""
+    """Whether this is the main process, the first of those that `accelerate launch` started."""
     return int(os.environ.get("RANK", 0)) == 0
 
 
 def process_count() -> int:
-    """How many processes train together."""
+    """The number of processes that train together."""
     return int(os.environ.get("WORLD_SIZE", 1))
 
 
 def seed_step(*key: int) -> np.random.Generator:
-    """Seed torch and give a generator, both from this key alone.
+    """Seed torch and return a generator, both from this key alone.
 
-    Every training step has its own key, so that a resumed run repeats an uninterrupted one with no state to store.
+    Every training step has its own key, so that a resumed run equals an uninterrupted one without any stored state.
     """
     import torch
 
@@ -66,13 +66,13 @@ def seed_step(*key: int) -> np.random.Generator:
 
 @cache
 def bf16_works() -> bool:
-    """Whether bfloat16 autocast runs here, tried in a child process: some CPUs advertise it and die of it."""
+    """Whether bfloat16 autocast works here. A child process tries it, because some CPUs advertise it but crash."""
     probe = "import torch\nwith torch.autocast('cpu', torch.bfloat16): torch.nn.Linear(64, 64)(torch.ones(32, 64))"
     return subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0  # noqa: S603
 
 
 def describe_environment() -> dict[str, str | int]:
-    """What a result was measured on."""
+    """The machine and the package versions that a result was measured with."""
     import torch
 
     packages = ("spanwise", "torch", "transformers", "tokenizers", "accelerate", "numpy")

@@ -1,4 +1,4 @@
-"""The labels of a task: entity and relation types, what they mean, and which arguments a relation allows."""
+"""The labels of a task: entity and relation types, their descriptions, and the arguments that a relation allows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spanwise.errors import SchemaError
 
 @dataclass(frozen=True)
 class EntityType:
-    """A label of entities, with what it means in words."""
+    """An entity label and its description."""
 
     name: str
     description: str = ""
@@ -21,7 +21,7 @@ class EntityType:
 
 @dataclass(frozen=True)
 class RelationType:
-    """`head_types` and `tail_types`, when given, are the only entity types that the relation may join."""
+    """A relation label. `head_types` and `tail_types`, if given, are the only entity types of its arguments."""
 
     name: str
     description: str = ""
@@ -89,7 +89,7 @@ class Schema:
         )
 
     def without(self, names: Collection[str]) -> Schema:
-        """The schema without these entity types; a relation that only they could take part in goes with them."""
+        """The schema without these entity types, and without relations whose head or tail types are all removed."""
         if unknown := sorted(set(names) - set(self.entity_names)):
             known = ", ".join(self.entity_names)
             raise SchemaError(f"unknown entity type {unknown[0]!r} in data.leave_out; choose from {known}.")
@@ -120,7 +120,7 @@ class Schema:
         return cls(entities, relations)
 
     def check(self, documents: Iterable[Document], where: str) -> None:
-        """Refuse documents that carry a label the schema lacks."""
+        """Raise a SchemaError if the documents have a label that is not in the schema."""
         found = Schema.from_documents(documents)
         for kind, seen, known in (
             ("entity", found.entity_names, self.entity_names),

@@ -1,7 +1,7 @@
-"""Suites of training runs: every variant with every seed on a corpus, scored on test, beside the paper's figures.
+"""Suites of training runs: each variant with each seed on a corpus, scored on test, next to the paper's figures.
 
-A finished run is a line in `results.jsonl`. A stopped suite goes on where it was: runs with a line are not repeated,
-and a run that was cut off resumes from its checkpoint.
+Each finished run is a line in `results.jsonl`. A suite that was stopped continues when it is started again: finished
+runs are not repeated, and an interrupted run resumes from its checkpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the difference between two variants of a suite is more than chance."""
+"""Test whether the difference between two variants of a suite is more than chance."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from spanwise.benchmark.suite import Suite
 from spanwise.benchmark.table import get_path
 from spanwise.metrics import randomization_test
 
-Counts = list[list[int]]  # gold, predicted, correct of each document
-COUNTS = {  # which counts of documents the score at a path is made from
+Counts = list[list[int]]  # gold, predicted and correct items per document
+COUNTS = {  # path of a score in a result: path of the document counts behind it
     "test.f1": "documents.entities",
     "relations.boundaries.micro.f1": "documents.boundaries",
     "relations.strict.micro.f1": "documents.strict",
@@ -21,7 +21,7 @@ COUNTS = {  # which counts of documents the score at a path is made from
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The first variant's micro F1 minus the second's, in points, over the documents of all runs that both have."""
+    """The first variant's micro F1 minus the second's, in points, over the documents of the runs that both have."""
 
     HEADER: ClassVar = ("difference", "column", "points", "p", "runs")
 
@@ -39,7 +39,7 @@ class Comparison:
 
 
 def compare(name: str, results: Sequence[Result]) -> list[Comparison]:
-    """The comparisons that the suite names, for every column whose counts are recorded."""
+    """The comparisons that the suite lists, for each column with recorded counts."""
     suite = Suite.load(name)
     found = []
     for one, other in suite.compare:
@@ -53,7 +53,7 @@ def compare(name: str, results: Sequence[Result]) -> list[Comparison]:
 
 
 def _by_document(runs: Mapping[tuple[int, str], Counts]) -> Counts:
-    """One row per document of every fold, summed over seeds: runs on the same document are not independent."""
+    """One row per document of each fold, summed over seeds, because runs on the same document are not independent."""
     folds: dict[str, Counts] = {}
     for (_, fold), counts in runs.items():
         before = folds.get(fold, [[0, 0, 0]] * len(counts))
@@ -64,7 +64,7 @@ def _by_document(runs: Mapping[tuple[int, str], Counts]) -> Counts:
 def _paired_counts(
     one: str, other: str, path: str, results: Sequence[Result]
 ) -> dict[tuple[int, str], tuple[Counts, Counts]]:
-    """The counts of both variants, by seed and fold of the runs that both have."""
+    """The counts of both variants by seed and fold, for the runs that both have."""
     first, second = (
         {
             (result["seed"], result["corpus"]): counts

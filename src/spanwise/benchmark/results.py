@@ -1,4 +1,4 @@
-"""The file of results: one JSON line per finished run, found again by its recipe."""
+"""The results file: one JSON line per finished run, looked up by its recipe."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Result = dict[str, Any]
 
 
 def recipe_to_dict(recipe: Recipe) -> dict[str, Any]:
-    """The recipe with every option, those of its models included."""
+    """The recipe with all options, including those of its models."""
     return recipe.model_dump(mode="json")
 
 
 def key(recipe: Recipe) -> str:
-    """Equal for equal work: the name of a run's folder, by which its result is found again."""
+    """A hash of the recipe, equal for equal work. It names a run's folder and identifies its result."""
     return sha256(json.dumps(recipe_to_dict(recipe), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -30,7 +30,7 @@ def read_results(folder: Path) -> list[Result]:
     path = folder / RESULTS
     if not path.exists():
         return []
-    *lines, _ = path.read_text(encoding="utf-8").split("\n")  # behind the last line end: what a kill cut off
+    *lines, _ = path.read_text(encoding="utf-8").split("\n")  # after the last newline: a line cut off by a kill
     try:
         return [json.loads(line) for line in lines if line.strip()]
     except ValueError as error:
@@ -38,9 +38,9 @@ def read_results(folder: Path) -> list[Result]:
 
 
 def recorded(folder: Path) -> dict[str, Result]:
-    """The results by today's key of their recipes, which new options and renamed keys do not change.
+    """The results by key. Keys are computed again from the recipes, so that new or renamed options do not matter.
 
-    Of several lines with one key the last counts. A recipe that can no longer be read belongs to no run.
+    If several lines have the same key, the last one counts. Results whose recipe is no longer valid are skipped.
     """
     found = {}
     for result in read_results(folder):
@@ -53,7 +53,7 @@ def recorded(folder: Path) -> dict[str, Result]:
 
 
 def append_result(folder: Path, result: Mapping[str, Any]) -> None:
-    """Add a line that is on disk when this returns, in the place of one that a kill cut off."""
+    """Append a line and sync it to disk. It replaces a last line that a kill cut off."""
     with (folder / RESULTS).open("ab+") as file:
         file.seek(0)
         whole = file.read().rfind(b"\n") + 1

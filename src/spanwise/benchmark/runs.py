@@ -1,4 +1,4 @@
-"""What a suite runs, and the running of it: what is done is not done again."""
+"""Plan and execute the runs of a suite. Finished runs are not repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spanwise.recipe import Recipe
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One training of a suite; `recipe` is all that the result depends on."""
+    """One training run of a suite; its result depends only on `recipe`."""
 
     suite: str
     corpus: str
@@ -44,9 +44,9 @@ def plan(
     folds: int | None = None,
     variants: Collection[str] = (),
 ) -> list[Run]:
-    """Every run of a suite, or of some of its variants, seed by seed, so that an early stop leaves whole comparisons.
+    """The runs of a suite or of some of its variants, seed by seed, so that an early stop leaves complete comparisons.
 
-    With `folds` the corpus' first so many folds stand for the corpus.
+    With `folds`, the runs use the first `folds` folds of the corpus.
     """
     suite = Suite.load(name)
     if unknown := [variant for variant in variants if variant not in suite.variants]:
@@ -61,7 +61,7 @@ def plan(
 
 
 def _cuts(corpus: str, folds: int | None) -> list[str]:
-    """What to train and score on: the corpus, or its folds by name."""
+    """The names of the data to train and score on: the corpus or its folds."""
     named = next((named for named in CORPORA if named.name == corpus), None)
     there = len(named.folds) if named else 0
     if folds is None:
@@ -74,7 +74,7 @@ def _cuts(corpus: str, folds: int | None) -> list[str]:
 
 
 def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
-    """Train and score one run; gives the line for `results.jsonl`."""
+    """Train and score one run; return its line for `results.jsonl`."""
     from spanwise import corpora, runtime
     from spanwise.corpora.selection import select
     from spanwise.inference.extractor import Extractor
@@ -118,7 +118,7 @@ def run_suite(
     keep: bool = False,
     finished: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
-    """Do the runs that have no result yet, `jobs` at a time with one thread each; gives the results of all."""
+    """Execute the runs without a result, `jobs` at a time; return all results. Parallel runs use one thread each."""
     folder.mkdir(parents=True, exist_ok=True)
     done = recorded(folder)
     for result in _execute_all([run for run in runs if run.key not in done], folder, jobs, keep):
@@ -128,7 +128,7 @@ def run_suite(
 
 
 def find_results(runs: Sequence[Run], folder: Path) -> list[Result]:
-    """The results of those runs that have one, under the names that the runs have."""
+    """The results of the runs that have one, with the suite and variant names of the runs."""
     known = recorded(folder)
     return [{**known[run.key], "suite": run.suite, "variant": run.variant} for run in runs if run.key in known]
 
@@ -147,5 +147,5 @@ def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> It
                 "the process of a run was killed; start again, with fewer --jobs if memory is short."
             ) from None
         finally:
-            for future in waiting:  # no shutdown(wait=False): its thread dies with a traceback (CPython gh-119592)
+            for future in waiting:  # not shutdown(wait=False): its thread dies with a traceback (CPython gh-119592)
                 future.cancel()

@@ -1,4 +1,4 @@
-"""What a result records of test: entities, relations where the model predicts them, and the counts of each document."""
+"""Test scores in a result: entities, relations if the model predicts them, and counts per document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def score_on_test(extractor: Extractor, data: Selection) -> dict[str, Any]:
-    """Scores of the labels that were trained, and of those left out (`new_labels`) where the model takes new ones."""
+    """Scores on the trained labels and, if the model accepts new labels, on those left out (`new_labels`)."""
     from spanwise.evaluation.scoring import gold_for_model, predictions
 
     known = gold_for_model(extractor, data.split("test"))
@@ -31,7 +31,7 @@ def score_on_test(extractor: Extractor, data: Selection) -> dict[str, Any]:
 
 
 def scores(gold: Sequence[Document | AlignedDocument], predicted: Sequence[Document], schema: Schema) -> dict[str, Any]:
-    """The part of a result that tables and comparisons are made from."""
+    """The part of a result that tables and comparisons use."""
     rows = [align(row) for row in gold]
     found = evaluate(rows, predicted, schema)
     relations = found.relations.to_dict() if found.relations else None

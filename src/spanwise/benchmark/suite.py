@@ -1,4 +1,4 @@
-"""A suite: variants of shipped recipes, their settings per corpus, the columns of its table and the paper's figures."""
+"""A suite: variants of shipped recipes, settings per corpus, table columns and the paper's figures."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Assignments = dict[str, Any]
 
 
 class Variant(BaseModel):
-    """A shipped recipe and what is different about it."""
+    """A shipped recipe and the settings that the variant changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     recipe: str
     set: Assignments = {}
-    paper: str | None = None  # the name of the paper's figures, where it is not the variant's own
+    paper: str | None = None  # name of the paper's figures, if it is not the variant's name
 
 
 class Suite(BaseModel):
-    """What a benchmark runs and shows. `paper` holds the published figures by corpus, variant and column."""
+    """The definition of a benchmark. `paper` holds the published figures by corpus, variant and column."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
-    settings: str | None = None  # the suite whose settings per corpus hold here too
+    settings: str | None = None  # another suite whose settings per corpus are used
     variants: dict[str, Variant]
     corpora: dict[str, Assignments] = {}
-    columns: dict[str, str] = {"P": "test.precision", "R": "test.recall", "F1": "test.f1"}  # where a result holds each
+    columns: dict[str, str] = {"P": "test.precision", "R": "test.recall", "F1": "test.f1"}  # paths in a result
     best_by: str = "F1"  # the column that ranks runs
     compare: tuple[tuple[str, str], ...] = ()  # pairs of variants whose difference is tested
     paper: dict[str, dict[str, dict[str, float]]] = {}
@@ -57,7 +57,7 @@ class Suite(BaseModel):
         return suite.model_copy(update={"corpora": cls.load(suite.settings).corpora}) if suite.settings else suite
 
     def recipe(self, variant: str, corpus: str, seed: int, assignments: Sequence[str] = ()) -> Recipe:
-        """The variant's recipe with the corpus' settings, then the variant's own, then the user's."""
+        """The variant's recipe, overridden by the settings of the corpus, then the variant's own, then the user's."""
         chosen = self.variants[variant]
         data = yaml.safe_load(find_recipe(chosen.recipe).read_text(encoding="utf-8"))
         settings = {**self.corpora.get(base(corpus), {}), **chosen.set, "data.corpus": corpus, "train.seed": seed}
@@ -70,7 +70,7 @@ class Suite(BaseModel):
 
 
 def base(corpus: str) -> str:
-    """The corpus that a fold is of: "ade" of "ade/0"."""
+    """The corpus of a fold: "ade" for "ade/0"."""
     return corpus.partition("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""The table of a suite: mean and standard deviation per variant, beside the paper's figures."""
+"""The table of a suite: mean and standard deviation per variant, next to the paper's figures."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
 
 ALL_RUNS = "mean of all runs"
-GROUPS = {"width": "widths", "nesting": "nesting"}  # groupings of F1, and the key of a result that holds each
+GROUPS = {"width": "widths", "nesting": "nesting"}  # grouping of F1: its key in a result
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A variant's scores by column, in percent; a column that its results do not hold is left out.
+    """A variant's scores by column, in percent. Columns that are missing in its results are left out.
 
-    `protocol` says which runs count: all of them, with their standard deviation, or the best by the suite's measure.
+    `protocol` tells which runs count: all, with their standard deviation, or the best by the suite's `best_by` column.
     """
 
     variant: str
@@ -33,7 +33,7 @@ class Row:
         return self.variant if self.protocol == ALL_RUNS else f"{self.variant}, {self.protocol}"
 
     def cell(self, column: str) -> str:
-        """Mean ± deviation (the paper's figure)."""
+        """Mean ± standard deviation (the paper's figure)."""
         score = f"{self.mean[column]:.2f}" if column in self.mean else "–"
         spread = f" ± {self.std[column]:.2f}" if self.std and column in self.std else ""
         return score + spread + (f" ({self.paper[column]:.2f})" if column in self.paper else "")
@@ -41,10 +41,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One row per variant that has results, and further ones for its best runs where they are asked for."""
+    """One row per variant with results, and further rows for its best runs if requested."""
 
     title: str
-    spread: str  # what mean and deviation are over, where it is not seeds alone
+    spread: str  # what mean and deviation are computed over; empty if only over seeds
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
@@ -59,15 +59,15 @@ class Table:
 
     @property
     def transposed(self) -> list[list[str]]:
-        """Header and body with a line per column, for many columns and few rows."""
+        """Header and body with one line per column, for tables with many columns and few rows."""
         return [list(line) for line in zip(self.header, *self.body, strict=True)]
 
 
 def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool = False, by: str | None = None) -> Table:
-    """The suite's table. The score of a seed is its mean over folds; with one seed the deviation is that of the folds.
+    """The suite's table. The score of a seed is its mean over folds; with one seed, the deviation is over folds.
 
-    With `best`, the best run and, from six seeds on, the mean of the top five have rows too, for papers that report
-    these. With `by`, one of GROUPS, the columns are the F1 of its groups.
+    With `best`, there are also rows for the best run and, with at least six seeds, the mean of the top five, because
+    some papers report these. With `by`, a key of GROUPS, the columns are the F1 of its groups.
     """
     suite = Suite.load(name)
     if by is not None:
@@ -84,7 +84,7 @@ def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool =
 
 
 def get_path(result: Mapping[str, Any], path: str) -> Any:
-    """What a result holds at a dotted path; None where it holds nothing."""
+    """The value at a dotted path in a result; None if there is none."""
     value: Any = result
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -92,13 +92,13 @@ def get_path(result: Mapping[str, Any], path: str) -> Any:
 
 
 def markdown(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
-    """A table as it stands in the documentation."""
+    """A Markdown table, as in the documentation."""
     lines = [f"| {' | '.join(cells)} |\n" for cells in (header, *body)]
     return "".join([lines[0], f"|{'---|' * len(header)}\n", *lines[1:]])
 
 
 def _groups(results: Sequence[Result], kind: str) -> dict[str, str]:
-    """Where results hold the F1 of each group, by its name with the number of gold entities on one test split."""
+    """The path of each group's F1 by name; with a single test split, the name includes the number of gold entities."""
     fullest = sorted((result.get(kind) or {} for result in results), key=len, reverse=True)
     gold = {group: score["gold"] for found in fullest for group, score in found.items()}
     one = len({result["corpus"] for result in results}) == 1
@@ -106,7 +106,7 @@ def _groups(results: Sequence[Result], kind: str) -> dict[str, str]:
 
 
 def _row(suite: Suite, variant: str, corpus: str, protocol: str, samples: Sequence[Sequence[Result]]) -> Row:
-    """Mean and deviation over samples, each of which counts as the mean of its results."""
+    """Mean and standard deviation over samples; each sample counts as the mean of its results."""
     results = [result for sample in samples for result in sample]
     held = {column: path for column, path in suite.columns.items() if len(_per_cent(results, path)) == len(results)}
     values = {column: [mean(_per_cent(sample, path)) for sample in samples] for column, path in held.items()}
@@ -121,7 +121,7 @@ def _row(suite: Suite, variant: str, corpus: str, protocol: str, samples: Sequen
 
 
 def _best(suite: Suite, results: Sequence[Result]) -> dict[str, list[list[Result]]]:
-    """The protocols that choose among the seeds, of every fold for itself, and the runs that they choose."""
+    """The protocols that select seeds, separately for each fold, and the runs that they select."""
     path = suite.columns[suite.best_by]
     folds = _grouped([result for result in results if get_path(result, path) is not None], "corpus")
     seeds = min(map(len, folds), default=0)

@@ -1,1 +1,1 @@
-"""Scores to predictions, in numpy: spans, pairs, pointers and tags."""
+"""Decoders that turn scores into predictions, in numpy: spans, pairs, pointers and tags."""

@@ -1,4 +1,4 @@
-"""Heuristic decoding (BL-NER, section 3.2.3): of predictions that overlap, the most probable is kept."""
+"""Heuristic decoding (BL-NER, section 3.2.3): keep the most probable of overlapping predictions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from spanwise.seam.decoder import PredictedSpans, ScoredSpan
 
 
 def filter_overlaps(spans: Sequence[ScoredSpan], *, shared: bool = False) -> list[ScoredSpan]:
-    """Of spans that overlap, the most probable; from left to right.
+    """Keep the most probable of overlapping spans; the result is in text order.
 
-    With `shared`, spans with the same bounds and other labels do not count as overlapping.
+    With `shared`, spans with the same bounds and different labels do not count as overlapping.
     """
     if not spans:
         return []
@@ -25,9 +25,9 @@ def filter_overlaps(spans: Sequence[ScoredSpan], *, shared: bool = False) -> lis
 
 
 def non_overlapping_rows(predicted: PredictedSpans, *, shared: bool = False) -> Ints:
-    """Rows that heuristic decoding keeps, by example and start: a loop over predictions, most probable first."""
+    """Rows that heuristic decoding keeps, sorted by example and start. Loops over predictions, most probable first."""
     example, start, end = predicted.spans.T
-    taken: dict[int, tuple[list[int], list[int]]] = {}  # starts and ends, rising
+    taken: dict[int, tuple[list[int], list[int]]] = {}  # starts and ends per example, ascending
     kept = []
     order = np.lexsort((predicted.labels, end, start, -predicted.scores))
     columns = zip(order.tolist(), *(column[order].tolist() for column in (example, start, end)), strict=True)

@@ -24,26 +24,26 @@ from spanwise.seam.decoder import (
 )
 
 A = TypeVar("A")
-PAIR_BLOCK_SIZE = 2**13  # however many entities a text has, no more pairs than these are in memory together
+PAIR_BLOCK_SIZE = 2**13  # largest number of pairs in memory together, however many entities a text has
 Activation = Literal["sigmoid", "softmax"]
 
 
 class PairRows(NamedTuple, Generic[A]):
-    """Entities and the pairs of them that stage two scores, grouped by example."""
+    """Entities, and the pairs of entities that stage two scores, grouped by example."""
 
     spans: A  # [K, 3]
     pairs: A  # [M, 2]   rows of `spans`
 
 
 class PairScores(NamedTuple, Generic[A]):
-    """Of M pairs, before softmax or sigmoid."""
+    """Scores of M pairs, before softmax or sigmoid."""
 
     logits: A  # [M, R], or [M, 1 + R] with None first
 
 
 @dataclass(frozen=True)
 class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]]):
-    """Entities first, then relations between every two of them that the schema allows."""
+    """Decode entities first, then relations between all pairs that the schema allows."""
 
     kind: ClassVar[str] = "pairs"
     first: ClassVar[type[tuple[object, ...]]] = SpanScores
@@ -51,8 +51,8 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
 
     nested: bool
     entities: int  # number of entity types
-    symmetric: tuple[bool, ...]  # of each relation type
-    heads: tuple[tuple[int, ...], ...]  # entity types that may be its head
+    symmetric: tuple[bool, ...]  # per relation type
+    heads: tuple[tuple[int, ...], ...]  # entity types allowed as head, per relation type
     tails: tuple[tuple[int, ...], ...]
     multi_label: bool = False
     activation: Activation = "sigmoid"
@@ -73,7 +73,7 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
 
     @cached_property
     def allowed(self) -> Bools:
-        """Types that entities with these labels may have, in either order where a type is symmetric. [E, E, R]"""
+        """Relation types allowed between two entity labels, in either order if the type is symmetric. [E, E, R]"""
         table = np.zeros((len(self.symmetric), self.entities, self.entities), np.bool_)
         for relation, (heads, tails) in enumerate(zip(self.heads, self.tails, strict=True)):
             table[relation][np.ix_(heads, tails)] = True
@@ -93,12 +93,12 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
         return Proposal(given, (PairRows(given.spans, pairs) for pairs in self.pairs(given)))
 
     def pairs(self, predicted: PredictedSpans, block_size: int = PAIR_BLOCK_SIZE) -> Iterator[Ints]:
-        """Every ordered pair of two spans of one example that may have a relation, in blocks. -> [M, 2] each"""
+        """Yield, in blocks, all ordered pairs of spans in one example that may have a relation. -> [M, 2] each"""
         if not len(predicted.spans) or not self.symmetric:
             return
         _, group, size = np.unique(predicted.spans[:, 0], return_inverse=True, return_counts=True)
-        before = np.cumsum(size) - size  # entities before each example's own
-        number = size[group]  # [K]   pairs that each entity heads, itself included
+        before = np.cumsum(size) - size  # number of entities in earlier examples
+        number = size[group]  # [K]   pairs with each entity as head, including with itself
         ends = np.cumsum(number)
         for at in range(0, int(ends[-1]), block_size):
             place = np.arange(at, min(at + block_size, int(ends[-1])))
@@ -125,13 +125,13 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
     def _relations(
         self, predicted: PredictedSpans, pairs: Ints, logits: Floats, thresholds: ScoreThresholds
     ) -> PredictedRelations:
-        """The types of each pair that are allowed and probable enough."""
+        """The allowed types of each pair whose probability reaches the threshold."""
         probability = self._probabilities(predicted, pairs, logits)
         row, label = np.nonzero(self._reportable(predicted, pairs) & (probability >= thresholds.relations))
         return PredictedRelations(pairs[row], label, probability[row, label])
 
     def _probabilities(self, predicted: PredictedSpans, pairs: Ints, logits: Floats) -> Floats:
-        """Sigmoid: of each type on its own. Softmax: only the best class of those possible has any. -> [M, R]"""
+        """Sigmoid: independent probability of each type. Softmax: -1 except for the best allowed class. -> [M, R]"""
         if self.activation == "sigmoid":
             return sigmoid(logits)
         possible = np.pad(self._possible(predicted, pairs), ((0, 0), (1, 0)), constant_values=True)
@@ -141,12 +141,12 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
         return exclusive
 
     def _possible(self, predicted: PredictedSpans, pairs: Ints) -> Bools:
-        """By the arguments alone, in whichever order. -> [M, R]"""
+        """Types that the labels of the arguments allow, regardless of text order. -> [M, R]"""
         possible: Bools = self.allowed[predicted.labels[pairs[:, 0]], predicted.labels[pairs[:, 1]]]
         return possible
 
     def _reportable(self, predicted: PredictedSpans, pairs: Ints) -> Bools:
-        """A symmetric relation is read once, from the pair in the order of the text. -> [M, R]"""
+        """Possible types; a symmetric relation is reported once, for the pair in text order. -> [M, R]"""
         head, tail = pairs[:, 0], pairs[:, 1]
         start, end = predicted.spans[:, 1], predicted.spans[:, 2]
         in_order = (start[head] < start[tail]) | ((start[head] == start[tail]) & (end[head] < end[tail]))

@@ -1,7 +1,7 @@
 """Entities from starts and ends (LEAR, section 3.3): matched by probability, by distance, or by a classifier.
 
-Starts and ends are numbered cells of a grid [groups, words]: a group is one label of one example. Spans of different
-labels leave each other alone, as in the paper; where the task is flat, the more probable of two that overlap stays.
+Starts and ends are numbered cells of a grid [groups, words]; a group is one label of one example. As in the paper,
+labels are matched independently. Flat mode then keeps the more probable of two overlapping spans.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from spanwise.seam.decoder import (
 )
 
 A = TypeVar("A")
-DECISION_THRESHOLD = 0.5  # the probability above which a word is a start or an end, and a pair of them a span
+DECISION_THRESHOLD = 0.5  # probability above which a word is a start or an end, and a pair of them a span
 CELL_BLOCK_SIZE = 2**14
 Matching = Literal["heuristic", "nearest", "classifier"]
 
 
 class PointerScores(NamedTuple, Generic[A]):
-    """Of every word and label, before the sigmoid."""
+    """Scores of every word and label, before the sigmoid."""
 
     start: A  # [B, T, C]
     end: A  # [B, T, C]
@@ -44,13 +44,13 @@ class CellRows(NamedTuple, Generic[A]):
 
 
 class MatchScores(NamedTuple, Generic[A]):
-    """How likely each pair is a span, before the sigmoid."""
+    """Score of each pair as a span, before the sigmoid."""
 
     logits: A  # [M]
 
 
 class Matches(NamedTuple):
-    """K spans as cells of their first and last word."""
+    """K spans, as the cells of their first and last words."""
 
     first: Ints  # [K]
     last: Ints  # [K]
@@ -58,7 +58,7 @@ class Matches(NamedTuple):
 
 @dataclass(frozen=True)
 class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores[Floats]]):
-    """Spans from starts and ends; with a classifier, stage two says which of them belong together."""
+    """Spans from starts and ends; with a classifier, stage two decides which pairs are spans."""
 
     kind: ClassVar[str] = "pointers"
     first: ClassVar[type[tuple[object, ...]]] = PointerScores
@@ -100,7 +100,7 @@ class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores
     ) -> list[Prediction]:
         predicted = proposal.spans
         blocks = [sigmoid(scores.logits) for _, scores in second]
-        if blocks:  # there are none without a classifier, and for entities that were given
+        if blocks:  # empty without a classifier and for given entities
             joined = np.concatenate(blocks)
             predicted = predicted._replace(scores=np.minimum(joined, predicted.scores)).take(
                 joined > DECISION_THRESHOLD
@@ -116,14 +116,14 @@ class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores
 
 
 def _by_label(logits: Floats, hidden: Array) -> Floats:
-    """Probabilities with labels before words, none for words that are not scored. [B, T, C] -> [B·C, T]"""
+    """Probabilities with labels before words, 0 for words that are not scored. [B, T, C] -> [B·C, T]"""
     probabilities = np.where(hidden[..., None], 0.0, sigmoid(logits)).astype(np.float32, copy=False)
     by_label: Floats = probabilities.transpose(0, 2, 1).reshape(-1, logits.shape[1])
     return by_label
 
 
 def match_nearest(start: Floats, end: Floats) -> Matches:
-    """Every start with the nearest end at or behind it. start, end [groups, T]"""
+    """Match every start with the nearest end at or after it. start, end [groups, T]"""
     starts, ends = _above(start), _above(end)
     at = np.searchsorted(ends, starts)
     predicted = at < len(ends)
@@ -133,18 +133,18 @@ def match_nearest(start: Floats, end: Floats) -> Matches:
 
 
 def match_heuristic(start: Floats, end: Floats) -> Matches:
-    """Algorithm 1 of LEAR, without its loop. start, end [groups, T]
+    """Algorithm 1 of LEAR, vectorized. start, end [groups, T]
 
-    Its machine takes starts until an end comes, then ends until a start comes; of each run the most probable counts,
-    the first of equals. So a start opens a new span if it is the first of its group or an end stands between it and
-    the start before; an end belongs to the last start at or before it. The start of a word counts before its end.
+    The algorithm reads a run of starts, then a run of ends, and so on. It keeps the most probable of each run, the
+    first if several are equal. So a start opens a new span if it is the first of its group or if an end lies between
+    it and the previous start. An end belongs to the last start at or before it. A word's start comes before its end.
     """
     starts, ends = _above(start), _above(end)
-    behind = np.searchsorted(ends, starts)  # ends before each start
+    behind = np.searchsorted(ends, starts)  # number of ends before each start
     group = _groups(starts, start)
     opens = np.ones(len(starts), bool)
     opens[1:] = (group[1:] != group[:-1]) | (behind[1:] != behind[:-1])
-    span = np.cumsum(opens) - 1  # of each start
+    span = np.cumsum(opens) - 1  # span of each start
     owner = np.searchsorted(starts, ends, side="right") - 1
     owned = owner >= 0
     owned[owned] = group[owner[owned]] == _groups(ends[owned], start)
@@ -155,7 +155,7 @@ def match_heuristic(start: Floats, end: Floats) -> Matches:
 
 
 def match_all(start: Floats, end: Floats) -> Matches:
-    """Every start with every end of its group at or behind it. start, end [groups, T]"""
+    """Match every start with every end of its group at or after it. start, end [groups, T]"""
     starts, ends = _above(start), _above(end)
     border = (_groups(starts, start) + 1) * start.shape[1]
     first, stop = np.searchsorted(ends, starts), np.searchsorted(ends, border)
@@ -175,7 +175,7 @@ def _groups(cells: Ints, probabilities: Floats) -> Ints:
 
 
 def _best(span: Ints, cells: Ints, probabilities: Floats) -> tuple[Ints, Ints]:
-    """Of each span that occurs, the most probable of its cells, the first of equals."""
+    """The spans that occur and the most probable cell of each, the first if several are equal."""
     order = np.lexsort((cells, -probabilities.ravel()[cells], span))
     predicted, first = np.unique(span[order], return_index=True)
     return predicted, cells[order[first]]

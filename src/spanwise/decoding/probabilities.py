@@ -15,7 +15,7 @@ def sigmoid(logits: Floats) -> Floats:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Over the last axis; -inf has no share."""
+    """Softmax over the last axis; -inf gets probability 0."""
     powers = np.exp(logits - logits.max(-1, keepdims=True))
     found: Floats = powers / powers.sum(-1, keepdims=True)
     return found

@@ -25,9 +25,9 @@ A = TypeVar("A")
 
 
 class SpanScores(NamedTuple, Generic[A]):
-    """Of N spans, before softmax or sigmoid."""
+    """Scores of N spans, before softmax or sigmoid."""
 
-    logits: A  # [N, 1 + E] with None first, or [N, E] where labels are scored independently
+    logits: A  # [N, 1 + E] with None first, or [N, E] with independent labels
 
 
 class SpanRows(NamedTuple, Generic[A]):
@@ -37,14 +37,14 @@ class SpanRows(NamedTuple, Generic[A]):
 
 
 class ScreeningScores(NamedTuple, Generic[A]):
-    """How likely each candidate is an entity, before the sigmoid; empty where all of them are scored."""
+    """Score of each candidate as an entity, before the sigmoid; empty without screening."""
 
     screening: A  # [N]
 
 
 @dataclass(frozen=True)
 class SpanDecoder(Decoder[SpanScores[Floats], NoRows, NoRows]):
-    """The best label of each span, or every label that is probable enough."""
+    """Predict the best label of each span or, with `multi_label`, every label that reaches its threshold."""
 
     kind: ClassVar[str] = "spans"
     first: ClassVar[type[tuple[object, ...]]] = SpanScores
@@ -67,7 +67,7 @@ class SpanDecoder(Decoder[SpanScores[Floats], NoRows, NoRows]):
 
 @dataclass(frozen=True)
 class TwoStageSpanDecoder(Decoder[ScreeningScores[Floats], SpanRows[Array], SpanScores[Floats]]):
-    """Stage two labels the candidates that pass the screening, or all where there is none."""
+    """Stage two labels the candidates that pass the screening, or all candidates without screening."""
 
     kind: ClassVar[str] = "two-stage-spans"
     first: ClassVar[type[tuple[object, ...]]] = ScreeningScores
@@ -106,9 +106,9 @@ class TwoStageSpanDecoder(Decoder[ScreeningScores[Floats], SpanRows[Array], Span
 def select_spans(
     logits: Floats, spans: Array, thresholds: Floats, *, nested: bool, multi_label: bool
 ) -> PredictedSpans:
-    """Spans that have a label, with it; in flat mode, of those that overlap, the most probable.
+    """Select spans and their labels; in flat mode, only the most probable of overlapping spans.
 
-    Softmax: the best class counts if it is a label and probable enough. Sigmoid: every label that is.
+    Softmax selects the best class if it is a label and reaches its threshold; sigmoid selects every label that does.
     logits [N, 1 + E] or [N, E]; spans [N, 3], grouped by example; thresholds [E]
     """
     rows, labels, scores = (_independent if multi_label else _exclusive)(logits, thresholds)

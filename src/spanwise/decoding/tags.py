@@ -1,6 +1,6 @@
 """Entities from BIO tags: 0 is O, 1 + 2k begins an entity of type k, 2 + 2k is inside one.
 
-An I- tag without its B- starts an entity. With a CRF the best chain is found by Viterbi (BL-NER eq. 11).
+An I- tag without its B- tag starts an entity. With a CRF, the Viterbi algorithm finds the best chain (BL-NER eq. 11).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Doubles = NDArray[np.float64]
 
 
 class TagScores(NamedTuple, Generic[A]):
-    """Scores of every word's tags; the transitions of a CRF, or empty ones."""
+    """Tag scores of every word, and the transitions of the CRF, which are empty without one."""
 
     emissions: A  # [B, T, C]
     transitions: A  # [C, C]   from row to column
@@ -30,7 +30,7 @@ class TagScores(NamedTuple, Generic[A]):
 
 @dataclass(frozen=True)
 class TagDecoder(Decoder[TagScores[Floats], NoRows, NoRows]):
-    """The most probable tag of each word, or of the sentence with a CRF; runs of one type become entities."""
+    """Predict the best tag of each word or, with a CRF, the best chain; runs of one type become entities."""
 
     kind: ClassVar[str] = "tags"
     first: ClassVar[type[tuple[object, ...]]] = TagScores
@@ -52,7 +52,7 @@ class TagDecoder(Decoder[TagScores[Floats], NoRows, NoRows]):
 
 
 def best_tags(emissions: Floats) -> tuple[Ints, Floats]:
-    """Each word's best tag and, where it is not O, its probability. [B, T, C] -> [B, T] each"""
+    """Each word's best tag and its probability, which is set to 1 for O. [B, T, C] -> [B, T] each"""
     tags = emissions.argmax(-1)
     probability = np.ones(tags.shape, np.float32)
     entity = tags > 0
@@ -62,7 +62,7 @@ def best_tags(emissions: Floats) -> tuple[Ints, Floats]:
 
 def best_chains(scores: TagScores[Floats], scored: Bools) -> tuple[Ints, Floats]:
     """The best chain over the scored words of each example, and the marginal probabilities of its tags."""
-    shift = scored.argmax(1)[:, None]  # context stands before the chain
+    shift = scored.argmax(1)[:, None]  # context words come before the chain
     length = scored.shape[1]
     place = np.minimum(np.arange(length) + shift, length - 1)
     chain = Chain(
@@ -78,7 +78,7 @@ def best_chains(scores: TagScores[Floats], scored: Bools) -> tuple[Ints, Floats]
 
 @dataclass(frozen=True)
 class Chain:
-    """Linear chains of tags, of which those behind a chain's end do not count."""
+    """Linear chains of tags; the mask is false after the end of a chain."""
 
     emissions: Doubles  # [B, T, C]
     mask: Bools  # [B, T]
@@ -87,7 +87,7 @@ class Chain:
     end: Doubles  # [C]
 
     def viterbi(self) -> Ints:
-        """BL-NER eq. 11: the best chain. -> [B, T]; what stands behind a chain's end has no meaning."""
+        """BL-NER eq. 11: the best chain. -> [B, T]; values after a chain's end have no meaning."""
         score = self.start + self.emissions[:, 0]
         origins = []
         for t in range(1, self.emissions.shape[1]):
@@ -111,7 +111,7 @@ class Chain:
         return found
 
     def _forward(self) -> Doubles:
-        """log of the summed weight of all chains that end in each tag. -> [B, T, C]"""
+        """Log of the summed weight of all chains that end in each tag. -> [B, T, C]"""
         steps = [self.start + self.emissions[:, 0]]
         for t in range(1, self.emissions.shape[1]):
             moved = _log_product(steps[-1], self.transitions) + self.emissions[:, t]
@@ -127,7 +127,7 @@ class Chain:
 
 
 def _log_product(vectors: Doubles, matrix: Doubles) -> Doubles:
-    """log(exp(v)·exp(M)), by rows of [B, C] and columns of [C, C], without overflow."""
+    """log(exp(v)·exp(M)) for rows of [B, C] and columns of [C, C], without overflow."""
     terms = vectors[:, :, None] + matrix  # [B, C, C]
     highest = terms.max(1)
     found: Doubles = highest + np.log(np.exp(terms - highest[:, None]).sum(1))
@@ -135,8 +135,8 @@ def _log_product(vectors: Doubles, matrix: Doubles) -> Doubles:
 
 
 def combine_tags(tags: Ints, probability: Floats, thresholds: Floats) -> PredictedSpans:
-    """The label combiner: runs of tags of one type become spans, as probable as the least probable of their tags."""
-    tags = np.pad(tags, ((0, 0), (1, 1)))  # an O before and behind every sentence
+    """The label combiner: runs of tags of one type become spans, scored by the lowest probability of their tags."""
+    tags = np.pad(tags, ((0, 0), (1, 1)))  # an O before and after every sentence
     probability = np.pad(probability, ((0, 0), (1, 1)), constant_values=1.0)
     kind = (tags - 1) // 2  # type of each tag; O is -1
     inside = (tags > 0) & (tags % 2 == 0)

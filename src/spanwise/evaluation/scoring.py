@@ -1,4 +1,4 @@
-"""Score a model: what it predicts on labeled documents against what they mark."""
+"""Score a model's predictions on labeled documents against their annotations."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def evaluate(
     heads: bool = False,
     reader: str | None = None,
 ) -> Evaluation:
-    """Strict scores of a model, or of the model in a folder, on labeled documents; all gold counts, alignable or not.
+    """Strict scores of a model or a model folder on labeled documents. Gold off word boundaries counts too.
 
-    With `heads`, gold entities that mark a head region count by it. `reader` names the member of a bundle in a folder
-    that makes the predictions.
+    With `heads`, gold entities with a head region are scored by it. `reader` names the member that makes the
+    predictions if the folder holds a bundle.
     """
     extractor = model if isinstance(model, Extractor) else Extractor.from_pretrained(model, reader=reader)
     rows = gold_for_model(extractor, gold)
@@ -42,13 +42,13 @@ def predictions(
     threshold: Threshold | None = None,
     relation_threshold: Threshold | None = None,
 ) -> list[Document]:
-    """What the model predicts on labeled documents, whose labels it must know."""
+    """The model's predictions on labeled documents. The model must know their labels."""
     extractor.schema.check(gold, "the evaluation data")
     return list(extractor.stream(gold, threshold=threshold, relation_threshold=relation_threshold))
 
 
 def gold_for_model(extractor: Extractor, gold: Sequence[LabeledDocument]) -> list[AlignedDocument]:
-    """The documents with words, and with relations only if the model predicts any."""
+    """The aligned documents, with relations only if the model predicts relations."""
     rows = [align(row) for row in gold]
     if extractor.pipeline.reader.traits.relations:
         return rows
@@ -56,7 +56,7 @@ def gold_for_model(extractor: Extractor, gold: Sequence[LabeledDocument]) -> lis
 
 
 def unreachable_notices(extractor: Extractor, gold: Sequence[LabeledDocument]) -> list[str]:
-    """What of the gold the model cannot predict, whatever it learned; it counts against recall all the same."""
+    """Warnings about gold that the model cannot predict, whatever it learned. Such entities still lower recall."""
     rows = [align(row) for row in gold]
     spans = [span for row in rows for span in row.spans]
     reader = extractor.pipeline.reader

@@ -1,4 +1,4 @@
-"""Exact scorers on documents: entities by boundaries and label, relations by boundaries (RE) and strictly (RE+)."""
+"""Exact-match scores: entities by boundaries and label, relations by boundaries (RE) and with entity labels (RE+)."""
 
 from __future__ import annotations
 

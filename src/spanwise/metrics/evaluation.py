@@ -1,4 +1,4 @@
-"""Everything there is to score in a pair of document lists, in one object."""
+"""All scores of predicted documents against gold documents, in one object."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from spanwise.text.alignment import AlignedDocument, align
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Scores of entities, also by their boundaries alone, by their width and by how they lie in one another, and of
-    relations where gold or prediction holds any."""
+    """Scores of entities (strict, by boundaries alone, by width and by nesting) and of relations.
+
+    `relations` is None if neither gold nor predictions contain relations.
+    """
 
     entities: Scores
     boundaries: Score
@@ -45,7 +47,8 @@ def evaluate(
 ) -> Evaluation:
     """Score predicted documents against gold ones; the schema says which relations are symmetric.
 
-    With `heads`, entities count by their head regions, as is usual on ACE; one that marks none by its own bounds.
+    With `heads`, entities are scored by their head regions, as is usual on ACE, or by their own bounds if they have
+    none.
     """
     rows, found = [align(row) for row in gold], list(predicted)
     if heads:

@@ -1,4 +1,4 @@
-"""Gold and predicted documents, side by side. A silent misalignment would be the worst bug of a scorer."""
+"""Pair gold with predicted documents. A silent mismatch would be the worst bug of a scorer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spanwise.errors import InputError
 
 
 def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> list[tuple[Document, Document]]:
-    """Documents matched by position; refused when their number or any of their texts differ."""
+    """Pair documents by position; raise an InputError if their numbers or any of their texts differ."""
     wanted, found = list(gold), list(predicted)
     if len(wanted) != len(found):
         raise InputError(
@@ -28,7 +28,7 @@ def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> l
 
 
 def _comparable(gold: Document, predicted: Document) -> Document:
-    """Predictions of labels that the gold was annotated for: of another label nobody knows whether it is right."""
+    """Only the predictions with labels that the gold was annotated for; others cannot be judged."""
     known = gold.metadata.get(ANNOTATED)
     return predicted if known is None else predicted.filter_labels(known)
 

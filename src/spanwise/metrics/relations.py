@@ -1,4 +1,4 @@
-"""Two scores of relations: RE asks for the label and both boundaries, RE+ for both entity labels as well."""
+"""Two scores of relations: RE requires the label and the bounds of both entities, RE+ also both entity labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spanwise.metrics.scores import Scores, count_matches
 
 @dataclass(frozen=True, slots=True)
 class RelationScores:
-    """`boundaries` is RE, `strict` is RE+ of the literature."""
+    """`boundaries` is RE and `strict` is RE+ in the literature."""
 
     boundaries: Scores
     strict: Scores
@@ -25,9 +25,9 @@ class RelationScores:
 def score_relations(
     gold: Iterable[Document], predicted: Iterable[Document], *, symmetric: Collection[str] = ()
 ) -> RelationScores:
-    """RE and RE+ by position of the documents; a symmetric relation counts once, whichever way it is written.
+    """RE and RE+ of documents paired by position. A symmetric relation counts once, in either direction.
 
-    Duplicates count once; macro averages over the relation types that occur in gold.
+    Duplicates count once. Macro averages over the relation types that occur in gold.
     """
     pairs = pair_documents(gold, predicted)
 

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 from counts, for one label and for all of them."""
+"""Precision, recall and F1 from counts, per label and over all labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Fractions between 0 and 1 without counts of their own: the mean over labels."""
+    """The mean over labels, as fractions between 0 and 1; it has no counts of its own."""
 
     precision: float
     recall: float
@@ -19,7 +19,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Fractions between 0 and 1 and the counts behind them. What would divide by zero is 0."""
+    """Fractions between 0 and 1 and the counts behind them. A fraction with denominator 0 is 0."""
 
     precision: float
     recall: float
@@ -42,9 +42,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All labels together (micro), their mean (macro: over the labels that occur in gold), and each label alone.
+    """Scores over all labels (micro), their mean over the labels that occur in gold (macro), and those of each label.
 
-    `labels` also holds labels that were only predicted: they cost micro precision, but have no recall to average.
+    `labels` also holds labels that were only predicted: they lower micro precision but have no recall to average.
     """
 
     micro: Score
@@ -53,7 +53,7 @@ class Scores:
 
     @classmethod
     def from_counts(cls, gold: Mapping[str, int], predicted: Mapping[str, int], correct: Mapping[str, int]) -> Scores:
-        """Scores from the number of items per label that are gold, predicted and both."""
+        """Scores from the number of gold, predicted and correct items per label."""
         labels = {
             label: Score.from_counts(gold.get(label, 0), predicted.get(label, 0), correct.get(label, 0))
             for label in sorted({*gold, *predicted})
@@ -70,7 +70,7 @@ class Scores:
 
 
 def count_matches(pairs: Iterable[tuple[Iterable[tuple[str, Hashable]], Iterable[tuple[str, Hashable]]]]) -> Scores:
-    """Scores of (label, item) pairs, gold and predicted, text by text; an item given twice counts once."""
+    """Scores of gold and predicted (label, item) pairs, matched within each document; duplicates count once."""
     gold: Counter[str] = Counter()
     predicted: Counter[str] = Counter()
     correct: Counter[str] = Counter()

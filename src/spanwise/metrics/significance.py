@@ -1,4 +1,4 @@
-"""Whether one system is better than another, or the documents were kind: paired approximate randomization.
+"""Paired approximate randomization: test whether the difference between two systems is more than chance.
 
 Noreen 1989, for F1 as in Yeh 2000, "More accurate tests for the statistical significance of result differences".
 """
@@ -19,14 +19,14 @@ from spanwise.metrics.pairing import pair_documents
 from spanwise.metrics.scores import Scores
 from spanwise.schema import Schema
 
-CELLS = 2**20  # trials times documents that are in memory at once
-ROUNDING = 1e-12  # differences that are equal as fractions may differ by so much as floats
+CELLS = 2**20  # trials times documents in memory at once
+ROUNDING = 1e-12  # tolerance for differences that are equal as fractions but not as floats
 Counts = tuple[int, int, int]  # gold, predicted, correct
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """Gold, predicted and correct items of each document; `boundaries` is RE, `strict` is RE+ of the literature."""
+    """Gold, predicted and correct items per document; `boundaries` is RE and `strict` is RE+ in the literature."""
 
     entities: tuple[Counts, ...]
     boundaries: tuple[Counts, ...] | None = None
@@ -35,7 +35,7 @@ class DocumentCounts:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """Micro F1 of the first system minus that of the second, and how often chance alone gives as much either way."""
+    """Micro F1 of the first system minus that of the second, and the two-sided p-value of this difference."""
 
     difference: float
     p: float
@@ -45,7 +45,7 @@ class Significance:
 def document_counts(
     gold: Iterable[Document], predicted: Iterable[Document], schema: Schema | None = None
 ) -> DocumentCounts:
-    """What `evaluate` counts, document by document: the sums are its micro counts."""
+    """The counts of `evaluate` per document; their sums are its micro counts."""
     scored = [evaluate([one], [other], schema) for one, other in pair_documents(gold, predicted)]
     entities = tuple(_counts(score.entities) for score in scored)
     relations = [score.relations for score in scored]
@@ -61,10 +61,10 @@ def document_counts(
 def randomization_test(
     one: Sequence[Sequence[int]], other: Sequence[Sequence[int]], *, trials: int = 10_000, seed: int = 1
 ) -> Significance:
-    """Compare two systems by their counts on the same documents; both sides of the difference count.
+    """Compare two systems by their counts on the same documents, with a two-sided test.
 
-    Every trial swaps the systems' counts of each document with probability 1/2. Of runs with several seeds, give the
-    sums of each document's counts: what two runs find in one document is not independent.
+    Each trial swaps the two systems' counts of each document with probability 1/2. For runs with several seeds, pass
+    each document's counts summed over the runs, because two runs on the same document are not independent.
     """
     first, second = _counted(one), _counted(other)  # [N, 3]
     if first.shape != second.shape or (first[:, 0] != second[:, 0]).any():
@@ -93,6 +93,6 @@ def _counted(counts: Sequence[Sequence[int]]) -> NDArray[np.float64]:
 
 
 def _f1(counts: NDArray[np.float64]) -> Any:
-    """Micro F1 from [..., (gold, predicted, correct)]; 0 where there is nothing to find and nothing found."""
+    """Micro F1 from [..., (gold, predicted, correct)]; 0 if there are neither gold nor predicted items."""
     gold, predicted, correct = counts[..., 0], counts[..., 1], counts[..., 2]
     return 2 * correct / np.maximum(gold + predicted, 1)

@@ -1,7 +1,7 @@
-"""Strict scores of entities by what makes them hard: their width, and how they lie in one another (DSpERT, section 4).
+"""Strict scores of entities by two properties that make them hard: width and nesting (DSpERT, section 4).
 
-An entity, gold or predicted, belongs to the group that its own bounds put it in, so that a false one costs the
-precision of the group it looks like.
+Gold and predicted entities are grouped by their own bounds, so that a false positive lowers the precision of the group
+that it resembles.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from spanwise.metrics.pairing import pair_documents
 from spanwise.metrics.scores import Score, count_matches
 from spanwise.text.alignment import AlignedDocument, align
 
-MAX_GROUPED_WIDTH = 10  # words; wider entities are one group
+MAX_GROUPED_WIDTH = 10  # words; wider entities form one group
 NESTING = ("flat", "nested", "covering", "both")
 Bounds = tuple[int, int]
 
 
 def score_by_width(gold: Iterable[Document | AlignedDocument], predicted: Iterable[Document]) -> Mapping[str, Score]:
-    """By the number of words, from "1" to "10" and "11+"; "?" holds what does not fall on word boundaries."""
+    """Scores by number of words, from "1" to "10" and "11+"; "?" holds entities that are not on word boundaries."""
     rows = [align(row) for row in gold]
     found = (other for _, other in pair_documents((row.document for row in rows), predicted))
     scores = count_matches((_by_width(row), _by_width(align(other))) for row, other in zip(rows, found, strict=True))
@@ -28,10 +28,10 @@ def score_by_width(gold: Iterable[Document | AlignedDocument], predicted: Iterab
 
 
 def score_by_nesting(gold: Iterable[Document], predicted: Iterable[Document]) -> Mapping[str, Score]:
-    """By the gold entities around and inside.
+    """Scores by nesting relative to the gold entities.
 
-    nested: inside a gold entity that has another inside it; covering: around a gold entity that lies inside another;
-    both; flat: neither.
+    nested: inside a gold entity that contains another one; covering: around a gold entity that is inside another one;
+    both: nested and covering; flat: neither.
     """
     pairs = ((_nesting(one), one.entities, other.entities) for one, other in pair_documents(gold, predicted))
     scores = count_matches((_grouped(group, one), _grouped(group, other)) for group, one, other in pairs).labels
@@ -52,7 +52,7 @@ def _grouped(group: Callable[[Bounds], str], entities: Sequence[Entity]) -> Iter
 
 
 def _nesting(gold: Document) -> Callable[[Bounds], str]:
-    """The group of any bounds in a document of which this is the gold."""
+    """A function from bounds to their group, relative to the entities of this gold document."""
     all_bounds = {(entity.start, entity.end) for entity in gold.entities}
     outer = {one for one in all_bounds if any(_inside(other, one) for other in all_bounds)}
     inner = {one for one in all_bounds if any(_inside(one, other) for other in all_bounds)}

@@ -1,7 +1,7 @@
-"""The biaffine classifier (Yu, Bohnet and Poesio 2020), which DSpERT is compared with.
+"""The biaffine classifier (Yu, Bohnet and Poesio 2020), a baseline of DSpERT.
 
-A span is represented by its first and its last word: h_sᵀ·U·h_e + W·[h_s; h_e] + b, with h_s and h_e from two
-feed-forward layers. Trained, smoothed and decoded as DSpERT is.
+A span is scored from its first and last word: h_sᵀ·U·h_e + W·[h_s; h_e] + b, with h_s and h_e from two feed-forward
+layers. Training, boundary smoothing and decoding are the same as in DSpERT.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BiaffineConfig(SmoothedSpanConfig):
 
 
 class Biaffine(OneStageModel[SpanScores[Tensor]]):
-    """First and last words, multiplied."""
+    """Biaffine classifier of spans from their first and last words."""
 
     Config = BiaffineConfig
     summary = "classifies spans by a product of their first and last word (Yu et al. 2020); flat or nested"
@@ -45,7 +45,7 @@ class Biaffine(OneStageModel[SpanScores[Tensor]]):
             nn.Sequential(nn.Linear(encoder.dim, dim), nn.ReLU(), nn.Dropout(config.dropout)) for _ in range(2)
         )
         self.product = nn.Parameter(torch.empty(classes, dim, dim))  # U
-        nn.init.normal_(self.product, std=1 / dim)  # products of as many terms, squared, stay below one
+        nn.init.normal_(self.product, std=1 / dim)  # the product sums dim² terms: this keeps it below one
         self.linear_first, self.linear_last = nn.Linear(dim, classes), nn.Linear(dim, classes, bias=False)  # W, b
 
     def score(
@@ -56,7 +56,7 @@ class Biaffine(OneStageModel[SpanScores[Tensor]]):
         length = first.shape[1]
         begin, stop = example * length + start, example * length + end - 1
         cell = begin * length + end - 1
-        # class by class, [N] each: all at once would be [C, B, T, T]
+        # one class at a time, [N] each: all at once would be [C, B, T, T]
         products = [(first @ weights @ last.mT).flatten()[cell] for weights in self.product]
         begins: Tensor = self.linear_first(first).flatten(0, 1)[begin]
         ends: Tensor = self.linear_last(last).flatten(0, 1)[stop]

@@ -1,11 +1,11 @@
 """DSpERT (Zhu, Liu and Li 2023, Deep Span Representations for Named Entity Recognition), section 3.
 
-Beside the encoder's words, spans pass a copy of its top blocks: from a shallow aggregate of their words (eq. 2), each
-block lets a span look at its words on the layer below (eq. 3). With no blocks at all (`depth: 0`) it is the shallow
-model that the paper compares with, under the same classifier and the same recipe.
+Spans pass through a copy of the encoder's top blocks. A span starts as a shallow aggregate of its words (eq. 2); in
+each block it attends to its words in the layer below (eq. 3). Without blocks (`depth: 0`) this is the shallow baseline
+of the paper, with the same classifier and recipe.
 
-Beyond the paper: training may sample negatives, each weighted by the inverse of its sampling rate, and a cheap score
-(`screening_threshold`, see nn.screening) may select the spans that are computed deeply.
+Beyond the paper, training can sample negatives, each weighted by the inverse of its sampling rate, and a cheap score
+(`screening_threshold`, see nn.screening) can select the spans that get a deep vector.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class DSpERTConfig(SmoothedSpanConfig):
         return replace(super().traits(), hidden_states=self.depth)
 
     def negatives_per_example(self) -> Negatives:
-        """All where the model samples its negatives itself, by their screening score."""
+        """With screening, all negatives: the model samples from them by screening score."""
         return super().negatives_per_example() if self.screening_threshold is None else Negatives(ALL_NEGATIVES)
 
     def decoder(self, schema: Schema) -> TwoStageSpanDecoder:
@@ -81,15 +81,15 @@ class DSpERTConfig(SmoothedSpanConfig):
 
 
 class DeepFeatures(NamedTuple):
-    """What spans are represented from."""
+    """The word vectors from which span vectors are computed."""
 
-    words: Tensor  # [B, T, d]   above the last block
-    below: Tensor  # [L̃, B, T, d]   below each of the top L̃ blocks; with no blocks, the words themselves
-    places: Tensor  # [B, T]   of the words' first pieces, for rotary positions
+    words: Tensor  # [B, T, d]   after the last block
+    below: Tensor  # [L̃, B, T, d]   before each of the top L̃ blocks; with no blocks, the words themselves
+    places: Tensor  # [B, T]   positions of the words' first pieces, for rotary positions
 
 
 class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] | SampledSpans, SpanScores[Tensor]]):
-    """Spans that pass the encoder's blocks beside the words."""
+    """Classifier of span vectors from a span Transformer."""
 
     Config = DSpERTConfig
     summary = "classifies deep span vectors from a span Transformer (Zhu et al. 2023); flat or nested"
@@ -162,7 +162,8 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
         if self.screening is None:
             return Loss(spans, {"spans": spans})
         example, labels = batch.proposals.spans[:, 0], batch.proposals.labels
-        known = labels.any(-1) | batch.require_gold().annotated.all(-1)[example]  # else it may have an unknown label
+        # a span without labels in a partly annotated example may have an unknown label
+        known = labels.any(-1) | batch.require_gold().annotated.all(-1)[example]
         screening = screening_loss(output.scores.screening, labels, weights * known) / batch.size
         return Loss(spans + screening, {"spans": spans, "screening": screening})
 
@@ -170,7 +171,7 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
         return list(self.span_blocks) if self.span_blocks is not None else self._encoder_blocks()
 
     def _encoder_blocks(self) -> Sequence[nn.Module]:
-        """The top L̃ of the encoder's."""
+        """The encoder's top L̃ blocks."""
         return list(blocks_of(self.encoder.transformer))[-self.depth :] if self.depth else []
 
 

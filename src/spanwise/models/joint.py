@@ -1,7 +1,7 @@
-"""What the joint models share, after Eberts and Ulges 2019: spans are classified first, then pairs of entities.
+"""Base of the joint models, after Eberts and Ulges 2019: classify spans first, then pairs of entities.
 
-In training the pairs are gold ones and a sample of others between gold entities; at inference, all between predicted
-entities. A model says what features of the words both classifiers read, and how it scores spans and pairs.
+Training uses the gold pairs and a sample of other pairs of gold entities; inference uses all pairs of predicted
+entities. A subclass defines the features that both classifiers read, and how it scores spans and pairs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class JointConfig(SpanConfig):
         )
 
     def activation(self) -> Activation:
-        """Of relation types: each on its own, or one at most."""
+        """Sigmoid scores each relation type independently; softmax allows at most one type per pair."""
         return "sigmoid"
 
     def decoder(self, schema: Schema) -> PairDecoder:
@@ -81,17 +81,17 @@ class JointConfig(SpanConfig):
 
 
 class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairScores[Tensor]], Generic[Features]):
-    """Spans, then pairs. Subclasses give `features`, `score_spans` and `score_pairs`."""
+    """Score spans, then pairs. Subclasses define `features`, `score_spans` and `score_pairs`."""
 
     config: JointConfig
 
     @abstractmethod
     def features(self, encoded: Encoded, batch: Batch[Tensor]) -> Features:
-        """What both classifiers read, once per batch."""
+        """The features that both classifiers read, computed once per batch."""
 
     @abstractmethod
     def score_spans(self, features: Features, spans: Tensor) -> Tensor:
-        """spans [N, 3] -> [N, 1 + E], or [N, E] where labels are independent"""
+        """spans [N, 3] -> [N, 1 + E], or [N, E] with `multi_label`"""
 
     @abstractmethod
     def score_pairs(self, features: Features, rows: PairRows[Tensor]) -> Tensor:
@@ -129,7 +129,7 @@ class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairS
         second: Rescored[PairRows[Tensor], PairScores[Tensor]] | None,
         batch: Batch[Tensor],
     ) -> dict[str, Tensor]:
-        """The losses of spans and pairs; that of pairs is 0 where there are none, or no types for them to have."""
+        """The losses of spans and pairs; the pair loss is 0 without pairs or relation types."""
         annotated = batch.require_gold().annotated[batch.proposals.spans[:, 0]]
         logits, labels = output.scores.logits, batch.proposals.labels
         spans = span_loss(logits, labels, annotated, multi_label=self.config.multi_label)
@@ -138,5 +138,5 @@ class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairS
         return {"spans": spans, "pairs": self.pair_loss(second.scores.logits, batch.proposals.relations)}
 
     def pair_loss(self, logits: Tensor, relations: Tensor) -> Tensor:
-        """Binary cross entropy, averaged over types, then pairs."""
+        """Binary cross entropy, averaged over types and pairs."""
         return F.binary_cross_entropy_with_logits(logits, relations)

@@ -1,11 +1,11 @@
 """LEAR (Yang et al. 2021, Enhanced Language Representation with Label Knowledge for Span Extraction), sections 3.1 to
 3.4, with the variants of section 5.1.
 
-Descriptions of the labels go through the text's own encoder. Every word attends over the tokens of every description
-and is fused with what it finds; from the fused vectors the label's starts and ends are read.
+The encoder of the text also encodes the label descriptions. Every word attends to the tokens of every description and
+is fused with the result. The fused vectors give the starts and ends of the label.
 
-V·(h'ₓ + Σ a·h'ᵧ) = V·h'ₓ + Σ a·(V·h'ᵧ): the words' and the tokens' shares are projected once, so that no product of
-d × d is left for a pair of a word and a label.
+V·(h'ₓ + Σ a·h'ᵧ) = V·h'ₓ + Σ a·(V·h'ᵧ): words and description tokens are each projected once, so that no d × d product
+is needed per pair of a word and a label.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from spanwise.seam.traits import Traits
 
 
 class LEARConfig(PointerConfig):
-    """What is known of a label, and how words take it in: the variants of Table 5."""
+    """The source of label knowledge and its fusion with words: the variants of Table 5."""
 
     knowledge: Literal["descriptions", "names", "embeddings"] = Field(
         "descriptions", description="label knowledge (Table 5): `descriptions`, `names` (LNE) or `embeddings` (LEL)"
@@ -52,7 +52,7 @@ class LEARConfig(PointerConfig):
 
 
 class LabelKnowledge(NamedTuple):
-    """The labels' share of the fusion."""
+    """Label inputs to the fusion."""
 
     tokens: Tensor  # [C, m, d]   h'ᵧ
     projected: Tensor  # [C, m, d]   V·h'ᵧ
@@ -60,7 +60,7 @@ class LabelKnowledge(NamedTuple):
 
 
 class LEAR(PointerModel):
-    """Words that know the labels."""
+    """Pointer model over words fused with label knowledge."""
 
     Config = LEARConfig
     summary = "starts and ends of spans from words fused with label descriptions (Yang et al. 2021); flat or nested"
@@ -74,14 +74,14 @@ class LEAR(PointerModel):
         self.project_words, self.project_labels = (nn.Linear(dim, dim, bias=False) for _ in range(2))  # U₁, U₂
         self.fuse = nn.Linear(dim, dim)  # V, b
         for layer in (self.project_words, self.project_labels, self.fuse):
-            nn.init.xavier_normal_(layer.weight)  # torch's own draw would shrink what passes two of them to a third
+            nn.init.xavier_normal_(layer.weight)  # PyTorch's default shrinks vectors to a third over two layers
         self.start, self.end = (pointer_layer(dim, rows) for _ in range(2))  # M_s, b_s and M_e, b_e, one row per label
         match_rows = 1 if config.matcher == "linear" else rows  # eq. 9 has one vector, the public code one per label
         self.matcher = Matcher(config.matcher, dim, match_rows) if config.nested else None
         self.embedding = nn.Embedding(labels, dim) if config.knowledge == "embeddings" else None
 
     def initialize(self, labels: LabelTexts[Tensor]) -> None:
-        """Label embeddings (LEL) begin as the mean of their names' input embeddings."""
+        """Initialize label embeddings (LEL) with the mean of the input embeddings of their names."""
         if self.embedding is not None:
             table: Tensor = self.encoder.transformer.get_input_embeddings().weight
             with torch.no_grad():
@@ -93,7 +93,7 @@ class LEAR(PointerModel):
         return LabelKnowledge(tokens, tokens @ self.fuse.weight.T, read.content)
 
     def _label_tokens(self, texts: LabelTexts[Tensor]) -> LabelTokens:
-        """h_Y, of one token per label where that is all there is: [C, m, d] and which tokens count [C, m]"""
+        """h_Y [C, m, d] and the content mask [C, m]; m is 1 for label embeddings and for pooled texts."""
         if self.embedding is not None:
             return LabelTokens.single(self.embedding.weight)
         read = encode_texts(self.encoder, texts)  # eq. 2
@@ -139,7 +139,7 @@ class LEAR(PointerModel):
         return torch.bmm(fused, weight)  # eq. 8, and the two halves of eq. 9
 
     def _readout(self) -> tuple[Tensor, Tensor]:
-        """What fused words are read with, in columns: starts, ends, heads, tails. -> [C, d, K], [C, K]"""
+        """Output weights and biases of fused words; columns: starts, ends, heads, tails. -> [C, d, K], [C, K]"""
         weight = torch.stack((self.start.weight, self.end.weight), dim=-1)
         bias = torch.stack((self.start.bias, self.end.bias), dim=-1)
         if self.matcher is None:

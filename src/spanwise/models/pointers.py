@@ -1,8 +1,8 @@
-"""What LEAR shares with the two formalizations it is compared with: starts and ends of every label, their losses and
+"""Base of LEAR and of the two formalizations it is compared with: starts and ends of every label, their losses and
 their decoding (LEAR, sections 3.3 and 3.4).
 
-Flat decoding matches starts with ends by probability (Algorithm 1) or by distance; nested decoding asks a classifier
-about every start and end that could belong together.
+Flat decoding matches starts with ends by probability (Algorithm 1) or by distance. Nested decoding uses a classifier
+that scores every possible pair of a start and an end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MATCHER_OPTIONS = ("matcher", "pointer_weight", "match_weight")
 
 
 class PointerConfig(ModelConfig):
-    """Options that models of starts and ends share."""
+    """Options that the pointer models share."""
 
     nested: bool = Field(
         False, description="keep overlapping predictions; a classifier matches starts with ends (eq. 9)"
@@ -47,7 +47,7 @@ class PointerConfig(ModelConfig):
     @model_validator(mode="wrap")
     @classmethod
     def _flat_needs_no_matcher(cls, options: object, validated: Callable[[object], Self]) -> Self:
-        """Where nested is off these have no effect: recipes that differ in them alone are one recipe."""
+        """Drop options that have no effect in flat mode, so that recipes that differ only in them are equal."""
         config = validated(options)
         if config.nested or not isinstance(options, dict):
             return config
@@ -61,7 +61,7 @@ class PointerConfig(ModelConfig):
 
 
 class PointerModel(SpanModel[PointerScores[Tensor], MatchFeatures, CellRows[Tensor], MatchScores[Tensor]]):
-    """Subclasses give `score`; `matcher` is there where the model is nested."""
+    """Subclasses define `score`; `matcher` is None in flat mode."""
 
     config: PointerConfig
     matcher: Matcher | None
@@ -69,7 +69,7 @@ class PointerModel(SpanModel[PointerScores[Tensor], MatchFeatures, CellRows[Tens
     def training_rows(
         self, output: Output[PointerScores[Tensor], MatchFeatures], batch: Batch[Tensor]
     ) -> CellRows[Tensor] | None:
-        """The cells, i ≤ j, that are gold or that P takes for gold."""
+        """The cells, i ≤ j, that are gold or that the matcher predicts as spans."""
         if self.matcher is None:
             return None
         gold = gold_cells(batch.require_gold().entities, output.scores.start.shape[2], output.scores.start.shape[1])

@@ -1,7 +1,7 @@
 """The QA formalization of span extraction (BERT-MRC, Li et al. 2020; LEAR, sections 1 and 4.2): one question per label.
 
-"[CLS] description [SEP] text [SEP]" goes through the encoder once for every label, and one pointer for all of them says
-where an answer starts and ends. The cost is |C| times that of the text, and more.
+The encoder reads "[CLS] description [SEP] text [SEP]" once per label. One pointer, shared by all labels, predicts where
+answers start and end. This costs more than |C| times as much as encoding the text once.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Output, Tensors
 from spanwise.seam.traits import Traits
 
-BLOCK_SIZE = 2**13  # word pieces of the questions that are asked together
-RECOMPUTE_ABOVE = 2**14  # word pieces that training keeps for its backward pass; of more, they are computed again
+BLOCK_SIZE = 2**13  # word pieces encoded per block of questions
+RECOMPUTE_ABOVE = 2**14  # above this number of word pieces, training recomputes activations in the backward pass
 
 
 class QAConfig(PointerConfig):
-    """Those of every pointer model; a question about a new label is as good as any."""
+    """Options of the pointer models. New labels can be given at inference, as new questions."""
 
     def traits(self) -> Traits:
         return replace(super().traits(), label_texts="descriptions", labels_in_window=True, open_labels=True)
 
 
 class QA(PointerModel):
-    """Every label is a question to the text."""
+    """Pointer model with one question per label."""
 
     Config = QAConfig
     summary = "one encoder pass per label, with its description as a question (BERT-MRC); slow; flat or nested"
@@ -65,7 +65,7 @@ class QA(PointerModel):
         return Output(PointerScores(answers[..., 0], answers[..., 1]), MatchFeatures(heads, tails))
 
     def _ask(self, labels: Tensor, questions: LabelTexts[Tensor], words: Words[Tensor]) -> Tensor:
-        """The answers to c questions. labels [c] -> [c, B, T, 2 + 2k]"""
+        """Scores and match features for c questions. labels [c] -> [c, B, T, 2 + 2k]"""
         asked, of_text = _before_texts(labels, questions, words)
         has_token_types = getattr(self.encoder.transformer.config, "type_vocab_size", 0) > 1
         hidden = self.encoder.hidden(asked.pieces, asked.piece_mask, of_text.long() if has_token_types else None)
@@ -76,7 +76,7 @@ class QA(PointerModel):
 
 
 def _before_texts(labels: Tensor, questions: LabelTexts[Tensor], words: Words[Tensor]) -> tuple[Words[Tensor], Tensor]:
-    """Each of c questions before each text, label by label, and which pieces are the text's. -> [c·B, L]"""
+    """Prepend each of c questions to each text, grouped by label; the mask marks the text's pieces. -> [c·B, L]"""
     size, length = words.pieces.shape
     label = labels.repeat_interleave(size)
     row = torch.arange(size, device=labels.device).repeat(len(labels))

@@ -1,6 +1,6 @@
 """SeqNER, the sequence-labeling model of BL-NER (Ji et al., Win-Win Cooperation), section 3.1.2.
 
-Every word gets one BIO tag, by softmax or by a CRF; consecutive tags of one type are an entity.
+Every word gets one BIO tag, by softmax or by a CRF; consecutive tags of one type form an entity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What DSpERT and the biaffine classifier share: candidates, boundary smoothing and the loss over spans (eq. 7)."""
+"""Shared by DSpERT and the biaffine classifier: candidates, boundary smoothing and the span loss (eq. 7)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spanwise.seam.proposals import ALL_NEGATIVES, Negatives
 
 
 class SmoothedSpanConfig(SpanConfig):
-    """Options of the models that are trained with boundary smoothing."""
+    """Options of models trained with boundary smoothing."""
 
     hidden: PositiveInt
     dropout: float = Field(0.4, ge=0, lt=1, description="dropout of the task layers")
@@ -30,7 +30,7 @@ class SmoothedSpanConfig(SpanConfig):
 
 
 def candidate_weights(batch: Batch[Tensor], config: SmoothedSpanConfig) -> Tensor:
-    """The inverse of the sampling rate of the batch's candidates. -> [N]"""
+    """The inverse sampling rates of the batch's candidates. -> [N]"""
     return sampling_weights(
         batch.proposals.spans, batch.proposals.labels, batch.words.scored, config.resolved_max_width()
     )
@@ -39,7 +39,10 @@ def candidate_weights(batch: Batch[Tensor], config: SmoothedSpanConfig) -> Tenso
 def smoothed_span_loss(
     logits: Tensor, sampled: SampledSpans, weights: Tensor, batch: Batch[Tensor], config: SmoothedSpanConfig
 ) -> Tensor:
-    """Summed over spans, averaged over sentences. logits [M, 1 + E] or [M, E] of sampled candidates; weights [N]"""
+    """Loss summed over spans, averaged over sentences.
+
+    logits [M, 1 + E] or [M, E] of the sampled candidates; weights [N] of all candidates
+    """
     gold = batch.require_gold()
     smoothing = Smoothing(config.smoothing, config.smoothing_distance)
     labels, width = gold.annotated.shape[1], config.resolved_max_width()

@@ -1,9 +1,10 @@
 """SPAN (Ji et al. 2020, Span-based Joint Entity and Relation Extraction with Attention-based Span-specific and
 Contextual Semantic Representations), sections 3.1 to 3.4.
 
-A span is its first and last word, its words weighed by a learned score (span-specific), what it takes from the sentence
-(sentence-level), and its width. A pair of entities is the two spans, reduced, with what it takes from the words between
-them (local) and from the sentence. Each of the four can be left out as in Tables 3 and 4.
+The features of a span are its first and last word, attention over its words (span-specific), attention over the
+sentence (sentence-level), and its width. The features of a pair of entities are the two spans, reduced, attention over
+the words between them (local), and attention over the sentence (sentence-level). Each of the four attentions can be
+turned off as in Tables 3 and 4.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from spanwise.seam.proposals import Negatives
 
 
 class SPANConfig(JointConfig):
-    """The kind and sizes of attention, the ablations of Tables 3 and 4, and how the two losses are weighed."""
+    """The attention variant and its sizes, the ablations of Tables 3 and 4, and the weights of the two losses."""
 
     attention: Variant = Field(
         "multi-head",
@@ -62,7 +63,7 @@ class SPANConfig(JointConfig):
     )
 
     def resolved_relation_threshold(self) -> float:
-        """With softmax the best class counts, however improbable (section 3.2)."""
+        """With softmax, the default is 0: the most probable class is always predicted (section 3.2)."""
         if self.relation_threshold is not None:
             return self.relation_threshold
         return 0.0 if self.relation_activation == "softmax" else 0.4
@@ -78,7 +79,7 @@ class SPANConfig(JointConfig):
 
 
 class Sentence(NamedTuple):
-    """B_S without and with X_0, the vector of [CLS]; the mask is true where the latter has one."""
+    """B_S without and with X_0, the vector of [CLS]; the mask of the latter is false for padding."""
 
     words: Tensor  # [B, T, d]
     whole: Tensor  # [B, 1 + T, d]
@@ -162,7 +163,7 @@ class SPAN(JointModel[Sentence]):
         return scores
 
     def _local(self, sentence: Sentence, query: Tensor, packing: Packing, head: Tensor, tail: Tensor) -> Tensor:
-        """F_r = Attention(H_r, B_c, B_c) over the words B_c between the spans; zeros without any   [M, d]"""
+        """F_r = Attention(H_r, B_c, B_c) over the words B_c between the spans; zeros if there are none   [M, d]"""
         if self.local is None:
             return max_between(context_maxima(sentence.words), head, tail)
         words = sentence.words[packing.source]
@@ -185,6 +186,6 @@ class SPAN(JointModel[Sentence]):
         if self.config.relation_activation == "sigmoid":
             return super().pair_loss(logits, relations)
         none = (relations.sum(-1, keepdim=True) == 0).to(relations.dtype)
-        target = torch.cat((none, relations), dim=-1)  # a pair that has several types gives each its share
+        target = torch.cat((none, relations), dim=-1)  # a pair with several types splits the probability
         target = target / target.sum(-1, keepdim=True)
         return F.cross_entropy(logits, target)

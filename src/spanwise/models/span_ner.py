@@ -1,7 +1,7 @@
 """SpanNER, the span-based model of BL-NER (Ji et al., Win-Win Cooperation), sections 3.1.3, 3.2.2 and 3.2.3.
 
-Every span of at most ε words is a candidate and gets an entity type or None. In flat mode, of overlapping spans the
-most probable is kept; in nested mode all are.
+Every span of at most ε words is a candidate and gets an entity type or None. Flat mode keeps only the most probable of
+overlapping spans; nested mode keeps all.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """SpERT (Eberts and Ulges 2019, Span-based Joint Entity and Relation Extraction with Transformer Pre-training).
 
-A span is the maximum over its words, an embedding of its width and the sentence's vector; a pair of entities is the
-two spans and the maximum over the words between them. The baseline of SPAN and STSN.
+The features of a span are the maximum over its words, an embedding of its width and the sentence vector. The features
+of a pair of entities are the two spans and the maximum over the words between them. SpERT is the baseline of SPAN and
+STSN.
 
-A linear layer over concatenated parts is the sum of one layer per part. So the sentence's share is computed once per
-sentence, a span's share in its pairs once per span, and nothing is laid side by side.
+A linear layer over concatenated parts equals the sum of one linear layer per part. So the sentence is projected once
+per sentence and not once per span, and a span once per span and not once per pair.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from spanwise.seam.encoding import Encoded
 
 
 class Sentences(NamedTuple):
-    """Words and sentences as they are encoded."""
+    """Encoded words and sentences."""
 
     words: Tensor  # [B, T, d]
     sentence: Tensor  # [B, d]
 
 
 class SpERT(JointModel[Sentences]):
-    """A linear classifier of spans and one of pairs."""
+    """A linear span classifier and a linear pair classifier."""
 
     Config = JointConfig
     summary = "classifies spans, then pairs of entities (Eberts and Ulges 2019); flat or nested, with relations"

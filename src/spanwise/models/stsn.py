@@ -1,9 +1,10 @@
 """STSN (Ji et al., Boosting Span-based Joint Entity and Relation Extraction via Sequence Tagging Mechanism), sections
 3.1 to 3.3 and 4.1.
 
-Three views of the words, for tags, entities and relations, inform each other through stacked layers of attention; a
-tagger reads the first, span and pair classifiers the others, each with an embedding of the words' tags beside it.
-Tags are BIO, extended by double tags ("B-AE/B-DRUG") for words in two entities, as they occur in the training data.
+Each word has three vectors: for tags, entities and relations. Stacked attention layers exchange information between
+them. A tagger reads the first; the span and pair classifiers read the other two, each concatenated with an embedding of
+the word's tag. Tags are BIO, extended by double tags ("B-AE/B-DRUG") for words in two entities, as they occur in the
+training data.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class AttentionUnit(nn.Module):
 
 
 class AttentionLayer(nn.Module):
-    """E&R-L-A, L-E-A and L-R-A: tasks inform the labels, then labels the tasks (section 3.2.1)."""
+    """E&R-L-A, L-E-A and L-R-A: labels attend to the two tasks, then each task to the labels (section 3.2.1)."""
 
     def __init__(self, dim: int, heads: int, dropout: float, feedback: bool) -> None:
         super().__init__()
@@ -102,7 +103,7 @@ class AttentionLayer(nn.Module):
 
 
 class Views(NamedTuple):
-    """What the three classifiers read: tag scores, and [H_E; label embedding] and [H_R; label embedding]."""
+    """Tag scores, and the classifier inputs [H_E; label embedding] and [H_R; label embedding]."""
 
     tags: Tensor  # [B, T, l]
     entities: Tensor  # [B, T, d + label_dim]
@@ -138,7 +139,7 @@ class STSN(JointModel[Views]):
         self.context = nn.Linear(seen, links, bias=False)
 
     def _tag_table(self) -> Tensor:
-        """The tag of a word by the tags of its two first entities; a pair that training lacks falls to the first."""
+        """Map the tags of a word's first two entities to one tag; a pair not seen in training maps to the first."""
         names = ["O", *(f"{prefix}-{name}" for name in self.schema.entity_names for prefix in "BI")]
         number = {name: index for index, name in enumerate(names)}
         table = torch.arange(len(names)).unsqueeze(1).repeat(1, len(names))
@@ -151,7 +152,7 @@ class STSN(JointModel[Views]):
             )
         for index, (first, second) in enumerate(doubles, start=len(names)):
             table[number[first], number[second]] = index
-            if (second, first) not in doubles:  # entities on one span may come in either order
+            if (second, first) not in doubles:  # entities on one span may occur in either order
                 table[number[second], number[first]] = index
         return table
 
@@ -161,7 +162,7 @@ class STSN(JointModel[Views]):
         single = F.pad(labels.repeat_interleave(2, dim=0), (0, 0, 1, 0))  # O, then B and I of each
         named = torch.zeros(int(self.tag_table.max()) + 1, len(labels), dtype=torch.bool)
         named[self.tag_table] = single.unsqueeze(1) | single
-        named[: len(single)] = single  # also the tag of pairs that training lacks
+        named[: len(single)] = single  # pairs not seen in training map to these, too
         return named
 
     def gold_tags(self, batch: Batch[Tensor]) -> Tensor:
@@ -181,7 +182,7 @@ class STSN(JointModel[Views]):
         return Views(tags, self.dropout(entities), self.dropout(relations))
 
     def _read_tags(self, tags: Tensor, batch: Batch[Tensor]) -> Tensor:
-        """Gold tags in training, but for the share that is asked of the predicted ones; predicted at inference."""
+        """Gold tags in training, except for the share `predicted_tags`; predicted tags at inference."""
         predicted = tags.argmax(-1)
         if not self.training:
             return predicted
@@ -220,5 +221,5 @@ class STSN(JointModel[Views]):
         return Loss(tags + terms["spans"] + terms["pairs"], {"tags": tags, **terms})
 
     def pair_loss(self, logits: Tensor, relations: Tensor) -> Tensor:
-        """Binary cross entropy, summed over types and averaged over pairs, as L_R is printed."""
+        """Binary cross entropy, summed over types and averaged over pairs, as in the paper's L_R."""
         return F.binary_cross_entropy_with_logits(logits, relations, reduction="sum") / len(relations)

@@ -1,5 +1,5 @@
-"""The traditional formalization of span extraction (LEAR, section 4.2): an encoder and two linear layers, which say of
-each word whether it starts or ends a span of each label. LEAR without label knowledge ("LEAR w/o") is the same.
+"""The traditional formalization of span extraction (LEAR, section 4.2): an encoder and two linear layers that predict,
+for each word and label, whether a span starts or ends there. LEAR without label knowledge ("LEAR w/o") is the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spanwise.seam.module import Output, Tensors
 
 
 class Traditional(PointerModel):
-    """Starts and ends by linear layers; where nested, a matcher with weights per label."""
+    """Starts and ends by linear layers; in nested mode, a matcher with weights per label."""
 
     Config = PointerConfig
     summary = "starts and ends of spans by two linear layers (LEAR w/o, section 4.2); flat or nested entities"

@@ -1,1 +1,1 @@
-"""Layers that more than one model uses: tensors in, tensors out. They know neither documents nor labels."""
+"""Layers shared by several models: tensors in, tensors out. They do not depend on documents or schemas."""

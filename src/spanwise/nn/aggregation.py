@@ -14,10 +14,10 @@ AggregationKind = Literal["max", "mean", "multiplicative", "additive"]
 
 
 class Aggregation(nn.Module):
-    """One vector per span, from its words alone.
+    """One vector per span, from its words only.
 
-    The two attentions score each word once: softmax(uᵀ·tanh(W·h)) over the span's words, or with a learned vector v
-    beside every word: softmax(uᵀ·tanh(W·[h; v])).
+    The two attentions score each word once and take a softmax over the span's words. Multiplicative:
+    softmax(uᵀ·tanh(W·h)). Additive, with a learned vector v concatenated to every word: softmax(uᵀ·tanh(W·[h; v])).
     """
 
     def __init__(self, how: AggregationKind, dim: int, widest: int) -> None:

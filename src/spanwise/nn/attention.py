@@ -1,4 +1,4 @@
-"""Contextual attention in four variants (SPAN, section 3.3): queries look at a sentence and take what they need."""
+"""Attention within spans, and contextual attention over a sentence in four variants (SPAN, section 3.3)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from spanwise.nn.feedforward import feed_forward
 from spanwise.nn.packing import Packing
 
 Variant = Literal["multi-head", "dot-product", "general", "additive"]
-CELLS = 2**24  # numbers of one block of additive attention, which has a vector for every query and key
+CELLS = 2**24  # values per block of additive attention, which builds a vector per query and key
 
 
 def span_attention(words: Tensor, scores: Tensor, spans: Tensor) -> Tensor:
-    """Each span's words, weighed by the softmax of their scores within the span.
+    """Sum of each span's words, weighted by the softmax of their scores within the span.
 
-    Only the scores are laid out per span; the words are summed by one matrix product per example, so that no block
-    of [spans, words, dim] is built and no score is too far from another.
+    Only the scores are gathered per span, so each softmax is numerically stable. One matrix product per example sums
+    the words, so no tensor of [spans, words, dim] is built.
     words [B, T, d]; scores [B, T]; spans [N, 3], grouped by example -> [N, d]
     """
     if not len(spans):
@@ -36,12 +36,12 @@ def span_attention(words: Tensor, scores: Tensor, spans: Tensor) -> Tensor:
     packing = Packing.of(example)
     spread = weights.new_zeros(len(packing.source), packing.slots, length)
     cells = (packing.line.unsqueeze(1).expand_as(position), packing.slot.unsqueeze(1).expand_as(position), position)
-    spread = spread.index_put(cells, weights, accumulate=True)  # beyond a span's end: zeros on the last word
+    spread = spread.index_put(cells, weights, accumulate=True)  # positions past the text add 0 to the last word
     return packing.pack(spread @ words.index_select(0, packing.source))
 
 
 def multi_head(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, heads: int) -> Tensor:
-    """softmax(Q·Kᵀ / √(d / h))·V in each of h heads, side by side.
+    """softmax(Q·Kᵀ / √(d / h))·V in each of h heads, concatenated.
 
     query [B, Q, d]; key, value [B, K, d]; mask [B, 1 or Q, K] -> [B, Q, d]
     """
@@ -57,23 +57,23 @@ def check_heads(dim: int, heads: int) -> None:
 
 
 def attend(scores: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-    """Σ softmax(scores)·values over what the mask lets through, zeros where that is nothing.
+    """Σ softmax(scores)·values over the keys that the mask allows; zeros if it allows none.
 
     scores, mask [B, Q, K]; values [B, K, d] -> [B, Q, d]
     """
     seen = mask.any(-1, keepdim=True)
-    weights = scores.float().masked_fill(~mask & seen, -torch.inf).softmax(-1)  # autocast leaves it in bf16 on CPU
+    weights = scores.float().masked_fill(~mask & seen, -torch.inf).softmax(-1)  # CPU autocast would run softmax in bf16
     return (weights @ values) * seen
 
 
 class ContextualAttention(nn.Module):
-    """Attention(Q, K, K): one vector per query, made of the keys that its variant's score function prefers."""
+    """Attention(Q, K, K): one vector per query, a sum of the keys weighted by the variant's score function."""
 
     def __init__(self, variant: Variant, query: int, key: int, *, heads: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.variant = variant
         self.heads = heads
-        if variant in ("multi-head", "dot-product"):  # both brought to one size by FFNNs of two layers
+        if variant in ("multi-head", "dot-product"):  # two-layer FFNNs project both to the same size
             self.query = feed_forward(query, key, key, layers=2, dropout=dropout)
             self.key = feed_forward(key, key, key, layers=2, dropout=dropout)
         if variant == "multi-head":
@@ -88,7 +88,7 @@ class ContextualAttention(nn.Module):
             self.weigh = nn.Linear(hidden, 1, bias=False)
 
     def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
-        """query [B, Q, dq]; keys [B, K, d]; mask [B, 1 or Q, K], true where a key may be seen -> [B, Q, d]"""
+        """query [B, Q, dq]; keys [B, K, d]; mask [B, 1 or Q, K], true where a query may attend to a key -> [B, Q, d]"""
         if self.variant == "multi-head":
             return self._multi_head(query, keys, mask)
         score: Callable[[Tensor, Tensor], Tensor] = {
@@ -106,7 +106,7 @@ class ContextualAttention(nn.Module):
         return merged * seen
 
     def _dot_product(self, query: Tensor, keys: Tensor) -> Tensor:
-        """w·(Q ⊙ K), the weights taken to the queries' side"""
+        """w·(Q ⊙ K), with the weights multiplied into the queries"""
         scores: Tensor = (self.query(query) * self.weigh.weight[0]) @ self.key(keys).transpose(1, 2)
         return scores
 
@@ -116,7 +116,7 @@ class ContextualAttention(nn.Module):
         return scores
 
     def _additive(self, query: Tensor, keys: Tensor) -> Tensor:
-        """v·tanh(W₁·Q + W₂·K), for a block of queries at a time"""
+        """v·tanh(W₁·Q + W₂·K), one block of queries at a time"""
         q, k = self.from_query(query), self.from_key(keys).unsqueeze(1)  # [B, Q, a], [B, 1, K, a]
         block_size = max(1, CELLS // max(k.numel(), 1))
         blocks = [self.weigh(torch.tanh(part.unsqueeze(2) + k)).squeeze(-1) for part in q.split(block_size, dim=1)]

@@ -1,4 +1,4 @@
-"""Long computations in blocks, which training may compute again in the backward pass instead of keeping them."""
+"""Large computations in blocks, which training can recompute in the backward pass to save memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ Block = TypeVarTuple("Block")
 
 
 def blockwise(compute: Callable[[*Block], Tensor], blocks: Iterable[tuple[*Block]], *, recompute: bool) -> Tensor:
-    """What `compute` gives for each block, joined along the first dimension."""
+    """Apply `compute` to each block and concatenate the results along the first dimension."""
     parts = [checkpoint(compute, *block, use_reentrant=False) if recompute else compute(*block) for block in blocks]
     return torch.cat(parts)

@@ -1,4 +1,4 @@
-"""Classes of spans: one softmax over None and the labels, or a sigmoid for each label."""
+"""Span classification: one softmax over None and the labels, or one sigmoid per label."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ UNKNOWN_LOGIT = -1e9  # the logit of a label that an example was not annotated f
 
 
 def class_count(labels: int, multi_label: bool) -> int:
-    """Outputs of a classifier: None and the labels, or the labels alone."""
+    """Number of classifier outputs: None and the labels, or with `multi_label` only the labels."""
     return labels if multi_label else 1 + labels
 
 
 def span_loss(logits: Tensor, labels: Tensor, annotated: Tensor, *, multi_label: bool) -> Tensor:
-    """Cross entropy averaged over spans; with several labels per span binary, summed over labels.
+    """Cross entropy averaged over spans; with `multi_label`, binary cross entropy summed over labels.
 
     logits [N, 1 + E] or [N, E]; labels [N, E]; annotated [N, E], false where a label is unknown
     """
@@ -27,5 +27,5 @@ def span_loss(logits: Tensor, labels: Tensor, annotated: Tensor, *, multi_label:
 
 
 def mask_unknown(logits: Tensor, annotated: Tensor) -> Tensor:
-    """Logits of None and the labels, none of which is left to labels that are unknown. -> [N, 1 + E]"""
+    """Mask the logits of labels that an example was not annotated for. -> [N, 1 + E]"""
     return logits.masked_fill(F.pad(~annotated, (1, 0)), UNKNOWN_LOGIT)

@@ -1,4 +1,4 @@
-"""A linear-chain conditional random field: BL-NER eqs. 8 to 10. Its best chain is found in decoding.tags."""
+"""A linear-chain conditional random field: BL-NER eqs. 8 to 10. decoding.tags finds the best chain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class CRF(nn.Module):
-    """Scores a chain of tags by emissions and transitions; start and end have transitions of their own."""
+    """Score a chain of tags by emissions and transitions, with separate transitions for start and end."""
 
     def __init__(self, tags: int) -> None:
         super().__init__()
@@ -27,8 +27,8 @@ class CRF(nn.Module):
         return torch.where(mask[:, 0], self.start[tags[:, 0]] + inside + self.end[last], 0.0)
 
     def _log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """log of the summed weight of all chains."""
-        alpha = self.start + emissions[:, 0]  # of those that end in each tag   [B, C]
+        """Log of the summed weight of all chains."""
+        alpha = self.start + emissions[:, 0]  # of the chains that end in each tag   [B, C]
         for t in range(1, emissions.shape[1]):
             moved = torch.logsumexp(alpha.unsqueeze(-1) + self.transitions, dim=1) + emissions[:, t]
             alpha = torch.where(mask[:, t, None], moved, alpha)

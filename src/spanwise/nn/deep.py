@@ -1,8 +1,9 @@
-"""The span Transformer (DSpERT, eqs. 2 to 4): span vectors that pass the encoder's blocks beside the words'.
+"""The span Transformer (DSpERT, eqs. 2 to 4): span vectors pass through the encoder's blocks, as word vectors do.
 
-A span asks with its own vector of the layer below and finds its own words' vectors there. Keys and values are projected
-once per layer and word, not once per span. For the attention alone, spans stand in lines, neighbors together, so that
-a line looks at few words, and a mask tells whose they are; all else is a few matrix products over the spans of a batch.
+In each block, the query is the span's vector from the layer below; keys and values come from its words in that layer.
+Keys and values are projected once per layer and word, not once per span. Only the attention needs padding: it packs
+neighboring spans into lines, so that a line attends to few words, and masks the words outside each span. All other
+steps are a few matrix products over the spans of a batch.
 """
 
 from __future__ import annotations
@@ -22,35 +23,35 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
     from transformers.models.bert.modeling_bert import BertLayer
 
-BLOCK_SIZE = 2**13  # spans that pass the blocks together
-SPANS_PER_LINE = 2**6  # spans of a line
+BLOCK_SIZE = 2**13  # spans that pass through the blocks together
+SPANS_PER_LINE = 2**6  # largest number of spans in a line
 BERT_LIKE_TYPES = frozenset(("bert", "camembert", "electra", "ernie", "roberta", "roformer", "xlm-roberta"))
-RECOMPUTE_ABOVE = 2**14  # spans whose activations training keeps; those of more are computed again
+RECOMPUTE_ABOVE = 2**14  # above this number of spans, training recomputes activations in the backward pass
 
 
 class KeyValues(NamedTuple):
-    """What spans find in the words of a layer, by heads."""
+    """Keys and values of the words of one layer, per head."""
 
     keys: Tensor  # [B·T, h, e]
     values: Tensor  # [B·T, h, e]
 
 
 class SpanLayout(NamedTuple):
-    """What spans gather at, in lines of one sentence each."""
+    """The words that spans attend to. Spans are packed into lines; a line holds spans of one sentence."""
 
     packing: Packing
-    words: Tensor  # [L, W]   that the spans of a line cover, as rows of a memory
-    inside: Tensor  # [L, 1, S, W]   true where a word is the span's own
-    rotary: Tensor | None  # [L, S, e]   of the span's first word, where positions are rotary
+    words: Tensor  # [L, W]   words that the spans of a line cover, as rows of KeyValues
+    inside: Tensor  # [L, 1, S, W]   true where a word is inside the span
+    rotary: Tensor | None  # [L, S, e]   of the span's first word, for encoders with rotary positions
 
     @classmethod
     def of(cls, spans: Tensor, length: int, rotary: Tensor | None) -> Self:
-        """spans [N, 3], by sentence and start; length T; rotary [B, T, e]"""
+        """spans [N, 3], sorted by sentence and start; length T; rotary [B, T, e]"""
         packing = Packing.of(spans[:, 0], SPANS_PER_LINE)
         start, end = packing.pad(spans[:, 1:]).unsqueeze(-1).unbind(2)  # [L, S, 1]
-        first = start[:, 0]  # of a line, the lowest
+        first = start[:, 0]  # lowest start of each line
         place = first + torch.arange(int((end - first.unsqueeze(1)).max()), device=spans.device)  # [L, W]
-        inside = (place.unsqueeze(1) >= start) & (place.unsqueeze(1) < end) | (end == 0)  # gaps gather at all
+        inside = (place.unsqueeze(1) >= start) & (place.unsqueeze(1) < end) | (end == 0)  # padding: no empty softmax
         line = packing.source.unsqueeze(1)
         rotary = None if rotary is None else rotary[line, start.squeeze(-1)]
         return cls(packing, line * length + place.clamp(max=length - 1), inside.unsqueeze(1), rotary)
@@ -62,7 +63,7 @@ class SpanLayout(NamedTuple):
 
 
 def blocks_of(transformer: PreTrainedModel) -> nn.ModuleList:
-    """The encoder's own blocks, if they are built as BERT's are: then a span can pass them as well as a word."""
+    """Return the encoder's blocks if they have BERT's structure, which lets spans pass through them as words do."""
     kind = transformer.config.model_type
     if kind not in BERT_LIKE_TYPES:
         raise EncoderError(
@@ -87,9 +88,9 @@ def rotary_table(transformer: PreTrainedModel, places: Tensor) -> Tensor | None:
 def span_transformer(
     blocks: Sequence[BertLayer], spans: Tensor, vectors: Tensor, hidden_states: Sequence[Tensor], rotary: Tensor | None
 ) -> Tensor:
-    """The spans' vectors above the last block.
+    """Span vectors after the last block.
 
-    spans [N, 3]; vectors [N, d], eq. 2; hidden_states: words below each block [B, T, d] -> [N, d]
+    spans [N, 3]; vectors [N, d], eq. 2; hidden_states: word vectors before each block [B, T, d] -> [N, d]
     """
     if not len(spans):
         return vectors
@@ -113,7 +114,7 @@ def _pass_blocks(
 
 
 def span_block(block: BertLayer, spans: Tensor, memory: KeyValues, layout: SpanLayout) -> Tensor:
-    """SpanTrBlock (eq. 3): the encoder's block, with spans for queries and their words for keys and values.
+    """SpanTrBlock (eq. 3): the encoder's block, with spans as queries and their words as keys and values.
 
     spans [N, d] -> [N, d]
     """
@@ -145,7 +146,7 @@ def _heads(vectors: Tensor, heads: int) -> Tensor:
 
 
 def _rotate(vectors: Tensor, rotary: Tensor) -> Tensor:
-    """Rotary positions (Su et al. 2021): neighboring pairs of numbers are turned by their place's angles.
+    """Rotary positions (Su et al. 2021): rotate neighboring pairs of values by the angles of their position.
 
     vectors [L, h, S, e]; rotary [L, S, e]: sines, then cosines
     """

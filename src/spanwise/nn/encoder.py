@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class WordEncoder(nn.Module):
-    """A transformer over word pieces, pooled to words; optionally a learned vector per word shape is added.
+    """A transformer over word pieces, pooled to words, plus an optional learned vector per word shape.
 
-    The word shape gives an uncased encoder the capitals that names are made of.
+    The word shape tells an uncased encoder about capital letters, which often mark names.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class WordEncoder(nn.Module):
             transformer.get_input_embeddings().weight.requires_grad_(False)
 
     def forward(self, words: Words[Tensor], hidden_states: int | Literal["all"] = 0) -> Encoded:
-        """Words above the last block, and below each of the last `hidden_states` blocks."""
+        """Word vectors after the last block, and before each of the last `hidden_states` blocks."""
         if not hidden_states:
             return self.pool(self.hidden(words.pieces, words.piece_mask), words)
         output = self.transformer(input_ids=words.pieces, attention_mask=words.piece_mask, output_hidden_states=True)
@@ -57,9 +57,9 @@ class WordEncoder(nn.Module):
     def hidden(
         self, pieces: Tensor, mask: Tensor, types: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """The transformer's vectors of word pieces; `types` tell one text from another, `positions` replace 0, 1, 2, …
+        """Vectors of word pieces. `types` are token type ids; `positions` replace the default 0, 1, 2, …
 
-        pieces, types, positions [B, P]; mask [B, P], or [B, P, P]: true where the row's piece sees the column's
+        pieces, types, positions [B, P]; mask [B, P], or [B, P, P]: true where the row's piece attends to the column's
         -> [B, P, d]
         """
         given = {"token_type_ids": types, "position_ids": positions}
@@ -71,7 +71,7 @@ class WordEncoder(nn.Module):
         return vectors
 
     def pool(self, hidden: Tensor, words: Words[Tensor]) -> Encoded:
-        """Words from their pieces, wherever in `hidden` they are."""
+        """Pool word vectors from their pieces, which may be at any positions of `hidden`."""
         return Encoded(self._words(hidden, words), hidden[:, 0])
 
     def _words(self, hidden: Tensor, words: Words[Tensor]) -> Tensor:

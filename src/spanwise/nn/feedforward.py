@@ -6,10 +6,10 @@ from torch import nn
 
 
 def feed_forward(given: int, hidden: int, wanted: int, *, layers: int, dropout: float) -> nn.Sequential:
-    """`layers` linear maps from `given` over `hidden` to `wanted` units, with ReLU and dropout between them.
+    """`layers` linear layers from `given` via `hidden` to `wanted` units, with ReLU and dropout between them.
 
-    Weights are drawn so that a stack keeps the size of what passes through it (He et al. 2015, Glorot and Bengio 2010):
-    torch's own draw would shrink it at every layer, and with it the gradient that reaches the encoder.
+    He and Glorot initialization keep the scale of the activations (He et al. 2015, Glorot and Bengio 2010). PyTorch's
+    default would shrink them at every layer, and with them the gradient that reaches the encoder.
     """
     modules: list[nn.Module] = []
     for _ in range(layers - 1):

@@ -1,4 +1,4 @@
-"""Computations for every pair of a word and a label, a few labels at a time."""
+"""Computations for every pair of a word and a label, in blocks of labels."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from torch import Tensor
 
 from spanwise.nn.blockwise import blockwise
 
-BLOCK_SIZE = 2**21  # numbers that one block of labels computes
-RECOMPUTE_ABOVE = 2**26  # numbers that training keeps for its backward pass; of more, they are computed again
+BLOCK_SIZE = 2**21  # values computed per block of labels
+RECOMPUTE_ABOVE = 2**26  # above this number of values, training recomputes them in the backward pass
 
 
 def blockwise_over_labels(
     compute: Callable[..., Tensor], parts: Sequence[Tensor], lengths: Tensor, numbers: int, *, training: bool
 ) -> Tensor:
-    """`compute(*parts)` for labels of similar length together, each block as wide as its longest text.
+    """Apply `compute` to blocks of labels with texts of similar length, so that it can trim each block's padding.
 
-    parts [C, …] each; lengths [C]; `numbers` that one label computes -> [C, …], in the order of the labels
+    parts [C, …] each; lengths [C]; numbers: values computed per label -> [C, …], in the order of the labels
     """
     order = lengths.argsort()
     block_size = max(1, BLOCK_SIZE // max(numbers, 1))

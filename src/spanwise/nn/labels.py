@@ -1,4 +1,4 @@
-"""Texts of labels, read by the encoder that reads the text (LEAR, section 3.1)."""
+"""Label texts, encoded by the same encoder as the input text (LEAR, section 3.1)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 from spanwise.seam.batch import LabelTexts
 from spanwise.seam.encoding import Encoder
 
-TEXTS_PER_BATCH = 8  # texts that are encoded together
+TEXTS_PER_BATCH = 8  # label texts encoded together
 
 
 class LabelTokens(NamedTuple):
-    """What is known of C labels, token by token."""
+    """Token vectors of C labels."""
 
     vectors: Tensor  # [C, m, d]   h_Y
-    content: Tensor  # [C, m]   true where a token takes part in attention
+    content: Tensor  # [C, m]   true where words may attend to the token
 
     @classmethod
     def single(cls, vectors: Tensor) -> LabelTokens:
@@ -26,12 +26,12 @@ class LabelTokens(NamedTuple):
         return cls(vectors.unsqueeze(1), torch.ones(len(vectors), 1, dtype=torch.bool, device=vectors.device))
 
     def mean(self) -> Tensor:
-        """Over the tokens that count. -> [C, d]"""
+        """Mean over the content tokens. -> [C, d]"""
         return masked_mean(self.vectors, self.content)
 
 
 def encode_texts(encoder: Encoder, texts: LabelTexts[Tensor]) -> LabelTokens:
-    """h_Y = f₁(Y); texts of similar length together, so that few of the pieces that are read are padding."""
+    """h_Y = f₁(Y); batches texts of similar length to reduce padding."""
     length = texts.mask.sum(-1)
     order = length.argsort()
     parts = []

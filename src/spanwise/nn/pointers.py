@@ -1,4 +1,4 @@
-"""Where spans start and end: layers and targets of pointers (LEAR, sections 3.3 and 3.4)."""
+"""Pointers to the starts and ends of spans: layers and targets (LEAR, sections 3.3 and 3.4)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-PRIOR_PROBABILITY = 0.01  # of a word to be a start (an end) of a label, before anything is learned
-CELLS = 2**22  # pairs of words that are looked at together
+PRIOR_PROBABILITY = 0.01  # initial probability that a word starts (or ends) a span of a label
+CELLS = 2**22  # values per block of scored word pairs
 MatcherKind = Literal["linear", "mlp"]
 
 
 class MatchFeatures(NamedTuple):
-    """What the two ends of a pair contribute to its score, k numbers each; none without a matcher."""
+    """Contributions of a pair's start and end word to its score, k values each; k is 0 without a matcher."""
 
     heads: Tensor  # [B, T, C, k]
     tails: Tensor  # [B, T, C, k]
@@ -26,10 +26,10 @@ class MatchFeatures(NamedTuple):
 
 
 class Matcher(nn.Module):
-    """P_ij = σ(M·[ĥ_i; ĥ_j]) (eq. 9): each end's share is computed once, so that no pair is laid side by side.
+    """P_ij = σ(M·[ĥ_i; ĥ_j]) (eq. 9). M is applied to each word once per side, so that no pairs are concatenated.
 
-    The public code has a hidden layer with GELU and a vector per label instead (`mlp`). `rows` labels have weights of
-    their own; what comes in is a label's own vector already where one row serves all.
+    `mlp` follows the public code instead: a hidden layer with GELU and an output vector per label. `rows` is the
+    number of labels with their own weights, or 1 if the input vectors are already specific to a label.
     """
 
     def __init__(self, kind: MatcherKind, dim: int, rows: int) -> None:
@@ -60,15 +60,15 @@ class Matcher(nn.Module):
 
 
 def pointer_layer(dim: int, labels: int) -> nn.Linear:
-    """Starts or ends from words. Training begins where they are rare, as they are: from one half, the first steps
-    would go into unlearning what is wrong of nearly every word and label."""
+    """Linear layer that scores words as starts or ends. Its bias gives a low initial probability because both are
+    rare: from one half, the first steps would only unlearn wrong predictions for nearly every word and label."""
     layer = nn.Linear(dim, labels)
     nn.init.constant_(layer.bias, math.log(PRIOR_PROBABILITY / (1 - PRIOR_PROBABILITY)))
     return layer
 
 
 def pointer_targets(gold: Tensor, shape: torch.Size) -> tuple[Tensor, Tensor]:
-    """S and E: 1 where a gold span of the label starts, and where one ends. gold [G, 4] -> [B, T, C] each"""
+    """S and E: 1 where a gold span of the label starts or ends. gold [G, 4] -> [B, T, C] each"""
     row, start, end, label = gold.unbind(-1)
     starts, ends = (torch.zeros(shape, device=gold.device) for _ in range(2))
     starts[row, start, label] = 1.0
@@ -77,14 +77,14 @@ def pointer_targets(gold: Tensor, shape: torch.Size) -> tuple[Tensor, Tensor]:
 
 
 def gold_cells(gold: Tensor, labels: int, length: int) -> Tensor:
-    """The pairs that are gold spans, numbered as `Matcher.cells` does. gold [G, 4] -> [G]"""
+    """The pairs that are gold spans, numbered as in `Matcher.cells`. gold [G, 4] -> [G]"""
     row, start, end, label = gold.unbind(-1)
     return ((row * labels + label) * length + start) * length + end - 1
 
 
 @torch.no_grad()
 def matched_cells(matcher: Matcher, features: MatchFeatures, scored: Tensor) -> Tensor:
-    """The pairs with i ≤ j of scored words whose P is above one half, looked for in blocks of heads. -> [N]"""
+    """Pairs i ≤ j of scored words with P above one half, computed in blocks of heads. -> [N]"""
     heads, tails = features.by_label()
     labels, length = heads.shape[1:3]
     heads, tails = heads.flatten(0, 2), tails.flatten(0, 1)

@@ -1,4 +1,4 @@
-"""Pooling over stretches of a sequence without ever building a mask of [spans, words, dim]."""
+"""Pooling over ranges of a sequence without a mask of [spans, words, dim]."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Pooling = Literal["max", "first", "mean"]
-MAX_EXPORT_LENGTH = 512  # words of the longest stretch that an exported graph takes a maximum over
+MAX_EXPORT_LENGTH = 512  # longest range of words that an exported graph can max-pool
 
 
 class RangeMax:
-    """Element-wise maxima over any stretches of at most `widest` positions.
+    """Element-wise maxima over any ranges of at most `widest` positions.
 
-    A sparse table holds the maxima of 1, 2, 4, … neighbors; any stretch is the maximum of two of its cells.
+    A sparse table holds the maxima of 1, 2, 4, … neighbors; the maximum of any range is the maximum of two cells.
     """
 
     def __init__(self, vectors: Tensor, widest: int) -> None:
         self.size, self.length, dim = vectors.shape
         table = [vectors]
         reach = 1
-        longest = widest if torch.compiler.is_exporting() else min(widest, self.length)  # a graph serves any length
+        longest = widest if torch.compiler.is_exporting() else min(widest, self.length)  # a graph takes any length
         while 2 * reach <= longest:
             table.append(_doubled(table[-1], reach))
             reach *= 2
@@ -30,7 +30,7 @@ class RangeMax:
         self.cells = torch.stack(table).reshape(-1, dim)  # [levels · B · T, d]
 
     def __call__(self, row: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        """Over [first, last], inclusive. row, first, last [N] -> [N, d]"""
+        """Maxima over [first, last], inclusive. row, first, last [N] -> [N, d]"""
         level = _log2(last - first + 1, self.levels)
         base = (level * self.size + row) * self.length
         left = self.cells.index_select(0, base + first)
@@ -39,24 +39,24 @@ class RangeMax:
 
 
 def _doubled(level: Tensor, reach: int) -> Tensor:
-    """Maxima over twice as many neighbors; beyond the end is nothing. [B, T, d] -> [B, T, d]"""
-    if torch.compiler.is_exporting():  # slices as long as a symbol says would nest from level to level
+    """Maxima over twice as many neighbors, without positions past the end. [B, T, d] -> [B, T, d]"""
+    if torch.compiler.is_exporting():  # slices of symbolic length would nest from level to level
         return torch.maximum(level, F.pad(level, (0, 0, 0, reach), value=-torch.inf)[:, reach:])
     return torch.cat((torch.maximum(level[:, :-reach], level[:, reach:]), level[:, -reach:]), dim=1)
 
 
 def max_range_width(length: int) -> int:
-    """How wide a stretch of this many positions may be, as a constant where a graph is exported."""
+    """Largest width of a range in a sequence of `length` positions; a constant during export."""
     return MAX_EXPORT_LENGTH if torch.compiler.is_exporting() else length
 
 
 def span_max(vectors: Tensor, row: Tensor, first: Tensor, last: Tensor, widest: int) -> Tensor:
-    """The maximum over each stretch [first, last]. vectors [B, T, d]; row, first, last [N] -> [N, d]"""
+    """Maximum over each range [first, last]. vectors [B, T, d]; row, first, last [N] -> [N, d]"""
     return RangeMax(vectors, widest)(row, first, last)
 
 
 def _log2(width: Tensor, levels: int) -> Tensor:
-    """floor(log2(width)) by comparison: exact where a float logarithm is not."""
+    """floor(log2(width)) by comparison, which is exact; a float logarithm is not."""
     powers = 2 ** torch.arange(1, max(levels, 1), device=width.device)
     return (width.unsqueeze(-1) >= powers).sum(-1)
 

@@ -1,4 +1,4 @@
-"""Negatives that training samples: which of them, and the weight that makes a sum over a sample one over all."""
+"""Negative sampling, with weights that make a sum over the sample estimate the sum over all candidates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class SampledSpans(NamedTuple):
-    """Some of a batch's candidates, each with the number of candidates that it represents, itself included."""
+    """A sample of a batch's candidates, each weighted by the number of candidates it represents, itself included."""
 
     spans: Tensor  # [M, 3]
     candidates: Tensor  # [M]   rows of the batch's spans
@@ -19,7 +19,7 @@ class SampledSpans(NamedTuple):
 def sampling_weights(spans: Tensor, labels: Tensor, scored: Tensor, widest: int) -> Tensor:
     """The inverse of each candidate's sampling rate among all spans of its example. -> [N]
 
-    A span with two labels, which a batch may hold twice, counts once.
+    A span with two labels may occur twice in a batch; it counts once.
     spans [N, 3]; labels [N, E]; scored [B, T]
     """
     _, place, times = spans.unique(dim=0, return_inverse=True, return_counts=True)
@@ -37,10 +37,10 @@ def all_candidates(spans: Tensor) -> SampledSpans:
 
 
 def sample_by_score(spans: Tensor, labels: Tensor, scores: Tensor, size: int, limit: int) -> SampledSpans:
-    """Every gold span and `limit` negatives of each example: half of them the highest scored, half drawn from the rest.
+    """Keep all gold spans and `limit` negatives per example: half with the highest scores, half drawn from the rest.
 
-    Those that are hard to tell from entities are then always learned from, and a drawn one is weighted by the inverse
-    of its sampling rate. The candidates are all spans of the examples. spans [N, 3]; labels [N, E]; scores [N]
+    This always keeps the hardest negatives. A drawn negative is weighted by the inverse of its sampling rate. The
+    candidates must be all spans of the examples. spans [N, 3]; labels [N, E]; scores [N]
     """
     example, negative = spans[:, 0], ~labels.any(-1)
     hard = negative & (_ranks(scores.masked_fill(~negative, -torch.inf), example) < limit // 2)
@@ -54,7 +54,7 @@ def sample_by_score(spans: Tensor, labels: Tensor, scores: Tensor, size: int, li
 
 
 def _ranks(scores: Tensor, example: Tensor) -> Tensor:
-    """The place of each among those of its example, from 0, which the highest has. -> [N]"""
+    """Rank of each score within its example; the highest has rank 0. -> [N]"""
     order = scores.argsort(descending=True)
     order = order[example[order].argsort(stable=True)]
     counts = example.bincount()

@@ -1,4 +1,4 @@
-"""A cheap score of candidate spans, learned along with an expensive one, that says which spans are worth computing."""
+"""A cheap score that selects the candidate spans for an expensive scorer; both are trained together."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from spanwise.nn.spans import BoundaryScores, WidthEmbedding
 
 
 class ScreeningScorer(nn.Module):
-    """How likely a span is an entity, from its first and its last word.
+    """Score how likely a span is an entity, from its first and last word.
 
-    It reads the words as they are; its gradient does not reach them.
+    The word vectors are detached: the gradient of this score does not reach the encoder.
     """
 
     def __init__(self, dim: int, widest: int, width_dim: int, hidden: int) -> None:

@@ -12,7 +12,7 @@ from spanwise.nn.classification import mask_unknown
 
 
 class Smoothing(NamedTuple):
-    """ε, and how far from the gold span, counted over both boundaries, a neighbor may be (D)."""
+    """ε, and D: the largest distance between a gold span and a neighbor, summed over both boundaries."""
 
     share: float
     distance: int = 1
@@ -23,7 +23,7 @@ def smoothed_loss(logits: Tensor, targets: Tensor, weight: Tensor, annotated: Te
     if multi_label:
         each = F.binary_cross_entropy_with_logits(logits.float(), targets.clamp(max=1), reduction="none")
         return ((each * annotated).sum(-1) * weight).sum()
-    classes = targets / targets.sum(-1, keepdim=True).clamp(min=1)  # two labels on one span share it
+    classes = targets / targets.sum(-1, keepdim=True).clamp(min=1)  # two labels on one span split the probability
     classes = torch.cat((1 - classes.sum(-1, keepdim=True), classes), dim=-1)
     each = -(classes * mask_unknown(logits.float(), annotated).log_softmax(-1)).sum(-1)
     return (each * weight).sum()
@@ -32,14 +32,14 @@ def smoothed_loss(logits: Tensor, targets: Tensor, weight: Tensor, annotated: Te
 def smoothed_targets(
     spans: Tensor, gold: Tensor, scored: Tensor, labels: int, widest: int, smoothing: Smoothing
 ) -> Tensor:
-    """The probability that each candidate should have of each label, from every gold span near it. -> [N, labels]
+    """Target probability of each label for each candidate, from all gold spans near it. -> [N, labels]
 
-    Each distance from 1 to D has ε / D, spread evenly over the 4 · distance spans that are so far away. What would
-    fall on a span that cannot be (outside the scored words, empty, wider than `widest`) stays with the gold span.
+    Each distance from 1 to D gets ε / D, spread evenly over the 4 · distance spans at that distance. The share of an
+    invalid span (outside the scored words, empty, or wider than `widest`) stays with the gold span.
     spans [N, 3]; gold [G, 4]; scored [B, T]
     """
     length = scored.shape[1] + 1
-    around = _neighbor_offsets(smoothing.distance).to(gold.device)  # [R, 3]   moves of start and end, and how far
+    around = _neighbor_offsets(smoothing.distance).to(gold.device)  # [R, 3]   offsets of start and end, distance
     start, end = (gold[:, None, i] + around[:, i - 1] for i in (1, 2))  # [G, R]
     first = scored.int().argmax(-1)
     behind = first + scored.sum(-1)
@@ -60,7 +60,7 @@ def smoothed_targets(
 
 
 def _neighbor_offsets(distance: int) -> Tensor:
-    """Moves of a start and an end by 1 to `distance` words together, and by how many. -> [R, 3]"""
+    """Offsets of start and end that sum to a distance of 1 to `distance`, and that distance. -> [R, 3]"""
     reach = range(-distance, distance + 1)
     moves = [(i, j, abs(i) + abs(j)) for i in reach for j in reach if 0 < abs(i) + abs(j) <= distance]
     return torch.tensor(moves, dtype=torch.long).view(-1, 3)

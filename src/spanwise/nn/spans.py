@@ -14,7 +14,7 @@ Representation = Literal["boundary", "pooling", "hybrid"]
 
 
 def max_pool_spans(words: Tensor, spans: Tensor, widest: int, *, given: bool = False) -> Tensor:
-    """The maximum over each span's words. With `given`, spans may be wider: a caller names them. -> [N, d]"""
+    """Maximum over each span's words. With `given`, the caller chose the spans: they may exceed `widest`. -> [N, d]"""
     first, last = spans[:, 1], spans[:, 2] - 1
     if given and torch.compiler.is_exporting():
         widest = MAX_EXPORT_LENGTH
@@ -24,7 +24,7 @@ def max_pool_spans(words: Tensor, spans: Tensor, widest: int, *, given: bool = F
 
 
 def boundary_vectors(words: Tensor, spans: Tensor) -> Tensor:
-    """First and last word of each span, side by side. words [B, T, d] -> [N, 2d]"""
+    """First and last word of each span, concatenated. words [B, T, d] -> [N, 2d]"""
     row, first, last = spans[:, 0], spans[:, 1], spans[:, 2] - 1
     length, dim = words.shape[1:]
     flat = words.reshape(-1, dim)
@@ -32,7 +32,7 @@ def boundary_vectors(words: Tensor, spans: Tensor) -> Tensor:
 
 
 class WidthEmbedding(nn.Module):
-    """A learned vector for each width; wider spans share the last."""
+    """A learned vector per width; spans wider than `widest` share the last one."""
 
     def __init__(self, widest: int, dim: int) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class WidthEmbedding(nn.Module):
 
 
 class BoundaryScores(nn.Module):
-    """A linear layer over [first word; last word; width] of spans: each word's share is computed once, not per span."""
+    """A linear layer over [first word; last word; width] of spans, which projects each word once, not once per span."""
 
     def __init__(self, dim: int, widths: WidthEmbedding, outer: int) -> None:
         super().__init__()
@@ -65,9 +65,9 @@ class BoundaryScores(nn.Module):
 
 
 class SpanRepresentation(nn.Module):
-    """BL-NER eqs. 13 to 15: what the parts named by `how` say about a span, side by side.
+    """BL-NER eqs. 13 to 15: the parts of a span's vector that `how` selects, concatenated.
 
-    boundary: first and last word; pooling: maximum over the span and the sentence's vector; hybrid: all of them.
+    boundary: first and last word; pooling: maximum over the span's words, and the sentence vector; hybrid: all four.
     Each ends with a learned embedding of the span's width.
     """
 
@@ -101,7 +101,7 @@ class SpanLSTM(nn.Module):
         self.lstm = nn.LSTM(given, units, batch_first=True, bidirectional=True)
 
     def forward(self, vectors: Tensor, spans: Tensor) -> Tensor:
-        """vectors [N, given]; spans [N, 3], in any order and as often as they like -> [N, dim]"""
+        """vectors [N, given]; spans [N, 3], in any order, duplicates allowed -> [N, dim]"""
         if not len(spans):
             return vectors.new_zeros(0, self.dim)
         row, start, end = spans.unbind(-1)

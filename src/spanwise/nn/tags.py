@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def covered_words(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
-    """Every word of every span: which span it belongs to, and where it stands. start, end [G] -> [words], [words]"""
+    """Every word of every span: the index of its span, and its position. start, end [G] -> [words], [words]"""
     width = end - start
     span = torch.repeat_interleave(torch.arange(len(start), device=start.device), width)
     position = torch.arange(len(span), device=start.device) - (width.cumsum(0) - width)[span] + start[span]
@@ -15,12 +15,12 @@ def covered_words(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def stacked_tags(gold: Tensor, size: int, length: int) -> Tensor:
-    """The tags of the two entities that come first over each word, 0 where there is none.
+    """The tags of the first two entities over each word, 0 where there is none.
 
-    An entity precedes another that starts after it, or with it and is shorter (STSN, section 4.1).
+    Entities are ordered by start; of two with the same start, the longer is first (STSN, section 4.1).
     gold [G, 4]: example, start, end, label -> [2, B, T]
     """
-    gold = gold.unique(dim=0)  # in order of labels, too, which the sorts below keep where bounds are equal
+    gold = gold.unique(dim=0)  # also sorts by label; the stable sorts below keep this order for equal bounds
     order = torch.argsort(gold[:, 2], descending=True, stable=True)
     order = order[torch.argsort(gold[order, 1], stable=True)]
     row, start, end, label = gold[order].unbind(-1)
@@ -36,7 +36,7 @@ def stacked_tags(gold: Tensor, size: int, length: int) -> Tensor:
 
 
 def bio_tags(gold: Tensor, size: int, length: int) -> Tensor:
-    """The tag of every word under gold that does not overlap. gold [G, 4] -> [B, T]"""
+    """The tag of every word, from gold entities that do not overlap. gold [G, 4] -> [B, T]"""
     row, start, end, label = gold.unbind(-1)
     tags = torch.zeros(size, length, dtype=torch.long, device=gold.device)
     span, position = covered_words(start, end)
@@ -46,7 +46,7 @@ def bio_tags(gold: Tensor, size: int, length: int) -> Tensor:
 
 
 def shift_to_first_scored(rows: Tensor, scored: Tensor) -> Tensor:
-    """Rows of words moved so that each begins with its first scored word; what comes in at the end is not scored.
+    """Shift each row so that it begins with its first scored word; positions filled at the end are not scored.
 
     rows [B, T, …]; scored [B, T]
     """

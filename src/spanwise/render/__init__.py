@@ -1,4 +1,4 @@
-"""Documents made visible: spans in a terminal, and a page for the browser."""
+"""Render documents in a terminal or as an HTML page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Relations on the page: arcs that a script puts in place, a list that does without it, and a legend.
+"""Relations on the page: arcs that a script positions, a list that needs no script, and a legend.
 
-The script (`arcs.js`) only computes positions. All that is shown is in the markup, and the page's policy admits
-this script by its hash and no other.
+The script (`arcs.js`) only computes positions. All content is in the markup, and the page's Content-Security-Policy
+allows only this script, by its hash.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def script() -> str:
 
 
 def script_policy() -> str:
-    """What the page's policy says of scripts: this one alone."""
+    """The directive of the Content-Security-Policy that allows only this script."""
     return f"script-src 'sha256-{b64encode(sha256(script().encode()).digest()).decode()}'"
 
 
@@ -44,7 +44,7 @@ class Arcs:
         return cls(entity_labels, relation_indices(documents, schema), symmetric_labels(schema))
 
     def legend(self, documents: Sequence[Document], schema: Schema | None) -> str:
-        """The relation labels that occur, with their counts. Unticking one hides its arcs."""
+        """The relation labels that occur, with their counts. Unchecking a label hides its arcs."""
         counts = Counter(relation.label for document in documents for relation in document.relations)
         described = {kind.name: kind.description for kind in schema.relations} if schema else {}
         chips = [
@@ -54,7 +54,7 @@ class Arcs:
         return '<nav class="ties" aria-label="Relations">\n' + "\n".join(chips) + "\n</nav>\n" if chips else ""
 
     def drawing(self, document: Document) -> str:
-        """An arc and a label for every relation, without positions. Labels come last: they cover what they cross."""
+        """An arc and a label for each relation, without positions. Labels come last, to cover the arcs they cross."""
         if not document.relations:
             return ""
         numbered = list(enumerate(document.relations))
@@ -65,7 +65,7 @@ class Arcs:
         return f'<svg class="arcs" aria-hidden="true">{paths}{labels}</svg>\n'
 
     def written(self, document: Document) -> str:
-        """Every relation written out: open for readers without the script, which closes it."""
+        """The relations as a list. It is open for readers without the script; the script closes it."""
         if not document.relations:
             return ""
         lines = "\n".join(self._line(number, tie, document) for number, tie in enumerate(document.relations))
@@ -85,7 +85,7 @@ class Arcs:
         return f'{self._part(number, document)} data-head="{relation.head}" data-tail="{relation.tail}"{symmetric}'
 
     def _part(self, number: int, document: Document) -> str:
-        """The relation's number, and classes by which the legends' boxes hide it."""
+        """The relation's number, and the classes by which the checkboxes of the legends hide it."""
         relation = document.relations[number]
         ends = {self.entity_labels[document.entities[i].label] for i in (relation.head, relation.tail)}
         classes = [f"r{self.relation_labels[relation.label]}", *(f"e{index}" for index in sorted(ends))]

@@ -1,6 +1,6 @@
-"""One page that stands alone: texts with their spans as nested boxes and their relations as arcs between them.
+"""A self-contained HTML page: texts with spans as nested boxes and relations as arcs between them.
 
-Nothing is fetched, and no script runs but the one that places arcs, on pages that have some.
+The page loads no resources. Its only script positions the arcs, and pages without relations have no script.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _CROSSING = "A span that crosses another is drawn in two parts; dotted edges and
 
 
 def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema: Schema | None = None) -> str:
-    """A page of all documents with a legend of labels and counts; the schema gives their order and descriptions.
+    """A page of all documents with a legend of label counts; the schema gives the labels' order and descriptions.
 
-    Relations that the schema calls symmetric are drawn without an arrow head. Characters that HTML cannot hold (NUL)
-    appear as U+FFFD.
+    Relations that are symmetric in the schema are drawn without an arrow head. Characters that HTML cannot contain
+    (NUL) appear as U+FFFD.
     """
     texts = list(documents)
     colors = color_indices(texts, schema)
@@ -51,10 +51,10 @@ def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema
 def write_html(
     documents: Iterable[Document], path: Path | str, *, title: str = DEFAULT_TITLE, schema: Schema | None = None
 ) -> None:
-    """Write the page; the file appears whole, by rename."""
+    """Write the page atomically, by rename."""
     page = to_html(documents, title=title, schema=schema)
     with atomic_file(Path(path)) as draft:
-        draft.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))  # lone surrogates have no UTF-8
+        draft.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))  # UTF-8 cannot encode lone surrogates
 
 
 def _policy(arcs: Arcs) -> str:
@@ -80,7 +80,7 @@ def _counted(number: int, one: str, many: str = "") -> str:
 
 
 def _legend(documents: Sequence[Document], colors: Mapping[str, int], schema: Schema | None) -> str:
-    """The labels that occur, with their counts. Unticking one hides its boxes, by style alone."""
+    """The labels that occur, with their counts. Unchecking a label hides its boxes, by CSS alone."""
     counts = Counter(entity.label for document in documents for entity in document.entities)
     described = {kind.name: kind.description for kind in schema.entities} if schema else {}
     chips = [
@@ -108,7 +108,7 @@ def _article(number: int, document: Document, colors: Mapping[str, int], arcs: A
 
 
 def _marked(document: Document, colors: Mapping[str, int]) -> tuple[int, str]:
-    """The number of levels and the text with a box around every piece of an entity."""
+    """The number of nesting levels, and the text with a box around each piece of an entity."""
     deep, parts = 1, []
     for token in nested_pieces(len(document.text), document.entities):
         if isinstance(token, Text):

@@ -1,4 +1,4 @@
-"""Brackets with labels under a line of text: each in the first row where it fits, inner spans nearest to the text."""
+"""Labeled brackets under a line of text, each in the first row where it fits. Inner spans are nearest to the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spanwise.document import Entity, Offsets
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Something written in a row, from a column on; `entity` says whose color it takes."""
+    """Text in a row, starting at a column, in the color of the entity with index `entity`."""
 
     column: int
     text: str
@@ -25,7 +25,7 @@ class Drawing:
 
 
 def wrapped(text: str, width: int) -> Iterator[Offsets]:
-    """Lines no wider than this many cells, cut after spaces where possible; every character is in exactly one."""
+    """Lines of at most `width` cells, broken after spaces where possible; each character is in exactly one line."""
     start = cut = cells = 0
     for index, character in enumerate(text):
         cells += cell_len(character)
@@ -51,7 +51,7 @@ def rows(
     lanes: list[list[Drawing]] = []
     for index in sorted(touching, key=lambda i: (entities[i].end - entities[i].start, entities[i].start, i)):
         entity = entities[index]
-        # Spaces at the end of a line may stick out; what is drawn under them may not.
+        # Spaces at the end of a line may exceed the width; brackets under them may not.
         first = min(columns[max(entity.start, line.start) - line.start], width - 1)
         last = min(columns[min(entity.end, line.end) - line.start], width)
         begins, ends = entity.start >= line.start, entity.end <= line.end
@@ -64,7 +64,7 @@ def rows(
 
 
 def _bracket(width: int, begins: bool, ends: bool, label: str) -> str:
-    """A bracket of this width, with the label inside when there is room; an end in another line is left open."""
+    """A bracket of this width, with the label inside if it fits; a side that continues on another line is left open."""
     left, right = "╰" if begins else "─", "╯" if ends else "─"
     if width == 1:
         return "╵"
@@ -77,7 +77,7 @@ def _bracket(width: int, begins: bool, ends: bool, label: str) -> str:
 
 
 def _labeled(bracket: Drawing, label: str, width: int) -> list[Drawing]:
-    """The bracket with its label after it or, where the line ends too soon, before it."""
+    """The bracket with its label after it and before it, as far as these fit in the line; if neither fits, after it."""
     after = Drawing(bracket.column, bracket.text + label, bracket.entity)
     before = Drawing(bracket.column - cell_len(label), label + bracket.text, bracket.entity)
     return [option for option in (after, before) if option.column >= 0 and option.end <= width] or [after]

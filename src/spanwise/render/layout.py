@@ -1,4 +1,4 @@
-"""Overlapping spans as properly nested pieces, which is all that markup can hold."""
+"""Split overlapping spans into properly nested pieces, because markup cannot represent crossing spans."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from spanwise.document import Entity
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A piece of an entity begins. `height` counts the levels of pieces from here inwards.
+    """The start of a piece of an entity. `height` is the number of nesting levels from this piece inward.
 
-    An entity has one piece unless it crosses another; then the pieces that do not begin or end it say so.
+    An entity that crosses another has several pieces; `begins` and `ends` tell whether this is its first or last one.
     """
 
     entity: int
@@ -23,7 +23,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The piece that was opened last ends."""
+    """The end of the piece that was opened last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class _Piece:
 
 
 def nested_pieces(length: int, entities: Sequence[Entity]) -> list[Token]:
-    """The text's characters in order, with every entity opened and closed around them.
+    """The characters of the text in order, with each entity opened and closed around them.
 
-    Where two spans cross, the one that starts later is cut at the other's end and goes on in a second piece.
+    Where two spans cross, the one that starts later is cut at the other's end and continues in a second piece.
     """
     order = sorted(range(len(entities)), key=lambda index: (entities[index].start, -entities[index].end, index))
     tokens: list[Token] = []
@@ -68,11 +68,11 @@ def nested_pieces(length: int, entities: Sequence[Entity]) -> list[Token]:
 
 def _open(tokens: list[Token], stack: list[_Piece], entity: int, *, begins: bool) -> None:
     stack.append(_Piece(entity, len(tokens), begins))
-    tokens.append(Text(0, 0))  # its place; filled when the piece closes and its height is known
+    tokens.append(Text(0, 0))  # placeholder, replaced when the piece closes and its height is known
 
 
 def _close(tokens: list[Token], stack: list[_Piece], entities: Sequence[Entity], border: int) -> None:
-    """Close what ends here; pieces that were opened inside it and go on are cut and opened again."""
+    """Close the pieces that end here; pieces inside them that continue are closed and opened again."""
     ending = [place for place, piece in enumerate(stack) if entities[piece.entity].end == border]
     if not ending:
         return

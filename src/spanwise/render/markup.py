@@ -1,4 +1,4 @@
-"""Pieces of markup that every part of the page is made of."""
+"""Markup that all parts of the page share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from html import escape
 
 
 def escaped(text: str) -> str:
-    """Safe in text and in attributes; carriage returns survive the parser, which would turn them into newlines."""
+    """Escape text for content and attributes, carriage returns too: parsers would turn them into newlines."""
     return escape(text, quote=True).replace("\r", "&#13;").replace("\0", "\ufffd")
 
 
 def chip(classes: str, name: str, label: str, description: str, count: int) -> str:
-    """A label in a legend, with a box to untick by this name."""
+    """A label in a legend, with a checkbox whose id contains `name`."""
     return (
         f'<label class="chip {classes}" title="{escaped(description or label)}">'
         f'<input type="checkbox" id="show-{name}" checked>{escaped(label)} '

@@ -1,4 +1,4 @@
-"""A color for every label, the same on every page that has the same schema."""
+"""Colors of labels. Pages with the same schema use the same colors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TERMINAL_COLORS = (
 
 
 def color_indices(documents: Iterable[Document], schema: Schema | None = None) -> dict[str, int]:
-    """A running number per label: the schema's labels in its order, then others by name."""
+    """A color index per label: the schema's labels in its order, then other labels by name."""
     known = list(schema.entity_names) if schema else []
     found = {entity.label for document in documents for entity in document.entities}
     return {label: index for index, label in enumerate([*known, *sorted(found.difference(known))])}

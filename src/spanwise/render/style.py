@@ -1,4 +1,4 @@
-"""The style sheet of the page: light and dark, nothing to download."""
+"""The style sheet of the page, with a light and a dark mode and nothing to download."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spanwise.render.palette import TONES
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The page's colors, the lightness in percent that a label's tone takes for each purpose, and its vividness."""
+    """Colors of the page, lightness in percent of a label's tone for each purpose, and a factor on its saturation."""
 
     page: str
     card: str
@@ -98,7 +98,7 @@ _FONTS = (
 
 
 def style_sheet(entity_labels: int, relation_labels: int = 0) -> str:
-    """The page's rules, and those of each label: its tone, and what its unticked box in the legend hides."""
+    """The rules of the page and of each label: its tone, and what it hides if unchecked in the legend."""
     labels = "\n".join(_label_rules(index) for index in range(entity_labels))
     if relation_labels:
         hiding = [*(f"e{index}" for index in range(entity_labels)), *(f"r{index}" for index in range(relation_labels))]
@@ -133,5 +133,5 @@ def _label_rules(index: int) -> str:
 
 
 def _hidden_arcs(kind: str) -> str:
-    """Arcs of a relation label (`r0`), or arcs that touch an entity label (`e0`), are gone with its tick."""
+    """Hide the arcs of a relation label (`r0`), or arcs that touch an entity label (`e0`), if it is unchecked."""
     return f"body:has(#show-{kind.removeprefix('e')}:not(:checked)) .{kind}{{display:none}}"

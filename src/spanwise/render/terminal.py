@@ -1,4 +1,4 @@
-"""Spans in a terminal: the text stays whole, and brackets below it carry the labels; then the relations, one a line.
+"""Spans in a terminal: the text with labeled brackets below its lines, then one line per relation.
 
 Readable without color.
 """
@@ -23,7 +23,7 @@ _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 
 
 def to_terminal(document: Document, schema: Schema | None = None) -> TerminalDocument:
-    """What `rich` prints for a document; colors follow the schema's order of labels."""
+    """A `rich` renderable of a document; colors follow the schema's order of labels."""
     indices = color_indices([document], schema)
     colors = {label: TERMINAL_COLORS[index % len(TERMINAL_COLORS)] for label, index in indices.items()}
     return TerminalDocument(document, colors, symmetric_labels(schema))
@@ -31,7 +31,7 @@ def to_terminal(document: Document, schema: Schema | None = None) -> TerminalDoc
 
 @dataclass(frozen=True)
 class TerminalDocument:
-    """A document that lays itself out for the width of the console it is printed on."""
+    """A document that adapts its layout to the width of the console."""
 
     document: Document
     colors: Mapping[str, str]
@@ -41,7 +41,7 @@ class TerminalDocument:
         text = _printable(self.document.text)
         labels = [_printable(entity.label).replace("\n", " ") for entity in self.document.entities]
         widest = max(map(cell_len, labels), default=0)
-        # Terminals reorder right-to-left text: nothing would line up. And a label needs room beside its bracket.
+        # Terminals reorder right-to-left text, so brackets would not line up. Labels also need room beside brackets.
         if options.max_width < 3 * widest + 3 or any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text):
             yield from self._listed(text, labels, widest)
         else:
@@ -75,7 +75,7 @@ class TerminalDocument:
         return Text(text[entity.start : entity.end].replace("\n", " "), self._style(entity))
 
     def _painted(self, text: str) -> Text:
-        """The text in the colors of its spans, inner ones over outer ones."""
+        """The text in the colors of its spans; inner spans override outer ones."""
         painted = Text(text)
         for entity in sorted(self.document.entities, key=lambda e: e.start - e.end):
             painted.stylize(f"bold {self._style(entity)}", entity.start, entity.end)
@@ -99,7 +99,7 @@ def _unwrapped(line: Text) -> Text:
 
 
 def _printable(text: str) -> str:
-    """The text, character by character, without those that would move the cursor or command the terminal."""
+    """The text with a replacement for each character that would move the cursor or control the terminal."""
     return "".join(map(_printed, text))
 
 

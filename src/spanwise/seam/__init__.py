@@ -1,1 +1,1 @@
-"""The seam between the models and the rest: what a model is made from, takes and gives."""
+"""The interface between the models and the rest of the package: configs, inputs, outputs and decoders."""

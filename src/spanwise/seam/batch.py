@@ -1,4 +1,4 @@
-"""What a model is given: arrays and nothing else, of numpy before a runner and of torch behind it."""
+"""Model inputs. They hold only arrays: numpy arrays outside a runner, torch tensors inside a model."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Words(Generic[A]):
 
     pieces: A  # [B, P]   ids of word pieces, special tokens included
     piece_mask: A  # [B, P]   1 where there is a piece
-    first_piece: A  # [B, T]   where each word's pieces begin
-    last_piece: A  # [B, T]   where they end, inclusive
-    shapes: A  # [B, T]   how each word is written: see text.shapes
+    first_piece: A  # [B, T]   index of each word's first piece
+    last_piece: A  # [B, T]   index of its last piece, inclusive
+    shapes: A  # [B, T]   word shape of each word, see text.shapes
     present: A  # [B, T]   true where there is a word, false for padding
     scored: A  # [B, T]   true where a word may be part of a prediction, false for padding and context
 
@@ -35,7 +35,7 @@ class Words(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Proposals(Generic[A]):
-    """N candidate spans and M pairs of them, packed: each span names its example. Bounds are half-open.
+    """N candidate spans and M pairs of them, packed: each span has its example's index. Bounds are half-open.
 
     Gold labels are multi-hot over E entity and R relation types; without gold they have no columns.
     """
@@ -55,7 +55,7 @@ class LabelTexts(Generic[A]):
 
     pieces: A  # [C, m]
     mask: A  # [C, m]   true where there is a piece
-    content: A  # [C, m]   true where it is one of the text's own
+    content: A  # [C, m]   true for the text's own pieces, false for special tokens and padding
 
     def map(self, change: Callable[[A], B]) -> LabelTexts[B]:
         return LabelTexts(*(change(getattr(self, field.name)) for field in fields(self)))
@@ -63,10 +63,10 @@ class LabelTexts(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Gold(Generic[A]):
-    """What is marked in the examples. A label that an example was not annotated for is unknown there, not negative."""
+    """Gold annotations. A label that an example was not annotated for is unknown in it, not negative."""
 
     entities: A  # [G, 4]   example, start, end, label
-    outermost: A  # [G]      true for those that a tagger can learn
+    outermost: A  # [G]      true for the entities that a tagger can learn
     annotated: A  # [B, E]   true for the labels that an example was annotated for
 
     def map(self, change: Callable[[A], B]) -> Gold[B]:
@@ -75,7 +75,7 @@ class Gold(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generic[A]):
-    """Words, candidates, texts of the labels and gold; `partner` holds the candidates of a bundle's second member."""
+    """Words, candidates, label texts and gold; `partner` holds the candidates of a bundle's second member."""
 
     size: int
     words: Words[A]
@@ -95,17 +95,17 @@ class Batch(Generic[A]):
         )
 
     def for_partner(self) -> Batch[A]:
-        """The same batch with the candidates of a bundle's second member, if it has any of its own."""
+        """The same batch with the candidates of a bundle's second member, if it has its own."""
         return self if self.partner is None else replace(self, proposals=self.partner, partner=None)
 
     def require_label_texts(self) -> LabelTexts[A]:
-        """The texts of the labels, which a batch has for models whose traits ask for them."""
+        """Return the label texts, which are set for models whose traits require them."""
         if self.labels is None:
             raise ValueError("this batch was made without the texts of the labels")
         return self.labels
 
     def require_gold(self) -> Gold[A]:
-        """The gold, which a batch for training has."""
+        """Return the gold annotations, which are set for training."""
         if self.gold is None:
             raise ValueError("this batch was made without gold")
         return self.gold

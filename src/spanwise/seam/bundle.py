@@ -1,7 +1,7 @@
 """Bundling (BL-NER, section 3.1.4): two models on one encoder, their losses summed with weight α.
 
-It is a property of any model: a span model is bundled with a tagger, a tagger with a span model. Both are trained;
-either can read the entities out (BL-SeqNER, BL-SpanNER).
+Any model can be bundled: a span model with a tagger, a tagger with a span model. Both are trained; either can be the
+reader, which predicts the entities (BL-SeqNER, BL-SpanNER).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spanwise.seam.traits import Traits
 
 
 class Bundle(Trainable):
-    """`alpha` weighs the tagger's loss and 1 - alpha the span model's, whichever of the two is the reader."""
+    """`alpha` is the weight of the tagger's loss and 1 - alpha of the span model's, whichever is the reader."""
 
     def __init__(self, reader: SpanModel, partner: SpanModel, alpha: float) -> None:
         super().__init__()

@@ -13,12 +13,12 @@ Stored = dict[str, object]
 
 @dataclass(frozen=True)
 class Component:
-    """A frozen dataclass of plain values with a name under which it is registered."""
+    """A frozen dataclass of plain values, registered under the name `kind`."""
 
     kind: ClassVar[str]
 
     def to_dict(self) -> Stored:
-        """What `restored` makes it from again."""
+        """Plain values, from which `from_dict` restores the component."""
         values = TypeAdapter(type(self)).dump_python(self, mode="json")
         return {"kind": self.kind, **{field.name: values[field.name] for field in fields(self)}}
 

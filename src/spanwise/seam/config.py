@@ -1,4 +1,4 @@
-"""A model's options: the only place that turns them into traits, candidates, a decoder and notices."""
+"""Model options. Only the config turns options into traits, a proposer, a decoder and notices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spanwise.text.profile import DataProfile
 
 
 class ModelConfig(BaseModel):
-    """A model's own options; unknown keys are refused."""
+    """Options of one model; unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,15 +27,15 @@ class ModelConfig(BaseModel):
         return Traits()
 
     def notices(self, profile: DataProfile) -> Iterator[str]:
-        """What this model cannot learn from this data, one sentence each."""
+        """Yield one sentence for each limit of the model on this data."""
         yield from ()
 
     def proposer(self, schema: Schema) -> Proposer | None:
-        """Candidates for this model; None for models that score words."""
+        """The proposer of candidates; None for models that score words."""
         return None
 
     def decoder(self, schema: Schema) -> Decoder:
-        """How its scores become predictions."""
+        """The decoder that turns scores into predictions."""
         raise TypeError(f"{type(self).__name__} must define decoder()")
 
 
@@ -77,13 +77,13 @@ class SpanConfig(ModelConfig):
             )
 
     def resolved_max_width(self) -> int:
-        """ε as a number, which it is once the options are fitted."""
+        """ε as a number; the options must be fitted."""
         if self.max_width == "auto":
             raise ValueError("max_width is still 'auto': call config.fitted(profile) before building the model")
         return self.max_width
 
     def negatives_per_example(self) -> Negatives:
-        """How many spans that are not entities a training example brings."""
+        """Number of negative spans per training example."""
         raise TypeError(f"{type(self).__name__} must define negatives_per_example()")
 
     def proposer(self, schema: Schema) -> Proposer:

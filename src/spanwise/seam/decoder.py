@@ -1,4 +1,4 @@
-"""From scores to predictions: what a decoder takes and gives. Decoders are numpy and pure: any runner serves."""
+"""The decoder interface, from scores to predictions. Decoders are pure numpy code and work with any runner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spanwise.seam.component import Component
 
 
 class ScoredSpan(NamedTuple):
-    """An entity in words of its example: half-open bounds, the label's index in the schema, its probability."""
+    """An entity: half-open bounds in words of its example, the label's index in the schema, and its probability."""
 
     start: int
     end: int
@@ -33,14 +33,14 @@ class ScoredRelation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model predicts for one example."""
+    """The predicted entities and relations of one example."""
 
     spans: tuple[ScoredSpan, ...] = ()
     relations: tuple[ScoredRelation, ...] = ()
 
 
 class ScoreThresholds(NamedTuple):
-    """The lowest probability that counts, per type."""
+    """The lowest probability of a prediction, per type."""
 
     entities: Floats  # [E]
     relations: Floats  # [R]
@@ -62,25 +62,25 @@ class PredictedSpans(NamedTuple):
 
 
 class PredictedRelations(NamedTuple):
-    """Q relations between predicted spans, as rows of them."""
+    """Q relations; `pairs` holds the rows of head and tail in the predicted spans."""
 
     pairs: Ints  # [Q, 2]
     labels: Ints  # [Q]
     scores: Floats  # [Q]
 
 
-S = TypeVar("S", bound=tuple[object, ...])  # arrays that stage one gives
-R = TypeVar("R", bound=tuple[object, ...])  # arrays that name what stage two is to score
-T = TypeVar("T", bound=tuple[object, ...])  # arrays that stage two gives
+S = TypeVar("S", bound=tuple[object, ...])  # scores of stage one
+R = TypeVar("R", bound=tuple[object, ...])  # rows that stage two scores
+T = TypeVar("T", bound=tuple[object, ...])  # scores of stage two
 
 
 class NoRows(NamedTuple):
-    """The rows, scores and features of models with one stage."""
+    """Empty rows, scores and features of models with one stage."""
 
 
 @dataclass(frozen=True)
 class Proposal(Generic[R]):
-    """What stage one decided, and what stage two is to score, in blocks of bounded size."""
+    """Spans predicted by stage one, and rows for stage two to score, in blocks of bounded size."""
 
     spans: PredictedSpans
     rows: Iterable[R] = ()
@@ -88,7 +88,7 @@ class Proposal(Generic[R]):
 
 @dataclass(frozen=True)
 class Decoder(Component, ABC, Generic[S, R, T]):
-    """`first` and `second` are the named tuples that the two stages give, for runners that get outputs by name."""
+    """`first` and `second` are the named tuples of the two stages' scores, for runners that get outputs by name."""
 
     first: ClassVar[type[tuple[object, ...]]]
     second: ClassVar[type[tuple[object, ...]]] = NoRows
@@ -97,7 +97,7 @@ class Decoder(Component, ABC, Generic[S, R, T]):
     def propose(
         self, first: S, batch: Batch[Array], thresholds: ScoreThresholds, given: PredictedSpans | None = None
     ) -> Proposal[R]:
-        """Read stage one. `given` are entities that the caller supplies in place of predicted ones."""
+        """Decode stage one. `given` are entities from the caller, which replace the predicted ones."""
 
     def decode(
         self,
@@ -106,12 +106,12 @@ class Decoder(Component, ABC, Generic[S, R, T]):
         batch: Batch[Array],
         thresholds: ScoreThresholds,
     ) -> list[Prediction]:
-        """One prediction per example. `second` yields each block of rows with its scores; empty for one stage."""
+        """One prediction per example. `second` yields each block of rows with its scores; it may be empty."""
         return to_predictions(proposal.spans, batch.size)
 
 
 def to_predictions(found: PredictedSpans, size: int, linked: PredictedRelations | None = None) -> list[Prediction]:
-    """One prediction per example of a batch of this size."""
+    """One prediction per example of a batch of `size` examples."""
     spans: list[list[ScoredSpan]] = [[] for _ in range(size)]
     place: list[tuple[int, int]] = []
     columns = (found.spans[:, 0], found.spans[:, 1], found.spans[:, 2], found.labels, found.scores)

@@ -1,4 +1,4 @@
-"""What an encoder gives to a model."""
+"""The encoder interface and its output."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 
 class Encoded(NamedTuple):
-    """Vectors of a batch."""
+    """Encoder output of a batch."""
 
     words: Tensor  # [B, T, d]   e_1 … e_n
     sentence: Tensor  # [B, d]      e_0, the vector of the first special token
-    hidden_states: tuple[Tensor, ...] = ()  # [B, T, d] each: words below each of the last blocks, as many as asked for
+    hidden_states: tuple[Tensor, ...] = ()  # [B, T, d] each: words before each of the requested last blocks
 
 
 class Encoder(Protocol):
-    """A transformer over word pieces with a pooling to words."""
+    """A transformer over word pieces, pooled to words."""
 
     transformer: PreTrainedModel
     dim: int
-    special_ids: Mapping[str, int]  # of the special tokens that the model's traits ask for
+    special_ids: Mapping[str, int]  # ids of the special tokens in the model's traits
 
     def __call__(self, words: Words[Tensor], hidden_states: int | Literal["all"] = 0) -> Encoded: ...
 
     def hidden(
         self, pieces: Tensor, mask: Tensor, types: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """Vectors of word pieces [B, P]; the mask is [B, P], or [B, P, P] where each piece sees its own."""
+        """Vectors of word pieces [B, P]; the mask is [B, P], or [B, P, P] with a separate mask per piece."""
 
     def pool(self, hidden: Tensor, words: Words[Tensor]) -> Encoded:
-        """Words from their pieces, wherever in `hidden` they are."""
+        """Pool word vectors from their pieces, which may be at any positions of `hidden`."""

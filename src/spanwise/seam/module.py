@@ -1,4 +1,4 @@
-"""The torch side of the seam: what every model computes."""
+"""The torch side of the interface: base classes of all models, their outputs and their losses."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from spanwise.seam.decoder import NoRows
 from spanwise.seam.encoding import Encoded, Encoder
 
 S = TypeVar("S", bound=tuple[Tensor, ...])  # scores that the decoder reads
-F = TypeVar("F", bound=tuple[Tensor, ...])  # features that stage two is computed from
+F = TypeVar("F", bound=tuple[Tensor, ...])  # features that stage two reads
 R = TypeVar("R", bound=tuple[Tensor, ...])  # rows that stage two scores
 T = TypeVar("T", bound=tuple[Tensor, ...])  # scores of these rows
 Tensors = tuple[Tensor, ...]
 
 
 class Output(NamedTuple, Generic[S, F]):
-    """What stage one gives, each a named tuple: the field names are the names of the exported graph's outputs."""
+    """Output of stage one: two named tuples, whose field names are the output names of the exported graph."""
 
     scores: S
     features: F
 
 
 class Rescored(NamedTuple, Generic[R, T]):
-    """Rows and what stage two gives for them."""
+    """Rows and their scores from stage two."""
 
     rows: R
     scores: T
@@ -39,7 +39,7 @@ class Rescored(NamedTuple, Generic[R, T]):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The weighted sum that is minimised, and the named terms it is made of."""
+    """The weighted sum to minimize, and its named terms."""
 
     total: Tensor
     terms: Mapping[str, Tensor]
@@ -56,14 +56,15 @@ class Trainable(nn.Module, ABC):
     @property
     @abstractmethod
     def pretrained(self) -> Iterable[nn.Parameter]:
-        """What was pretrained and learns slowly."""
+        """Pretrained parameters, which train at the encoder's learning rate."""
 
 
 class SpanModel(Trainable, Generic[S, F, R, T]):
-    """One class per paper: a batch in, scores out, and a loss from scores. A decoder turns scores into predictions.
+    """Base class, with one subclass per paper: computes scores from a batch and a loss from scores. A decoder turns
+    scores into predictions.
 
-    Stage one (`forward`) scores words or candidate spans. Stage two (`rescore`), for models that have one, scores what
-    is proposed on the strength of stage one: pairs of entities, or matches of starts with ends.
+    Stage one (`forward`) scores words or candidate spans. Stage two (`rescore`), for models that have one, scores rows
+    proposed from stage one: pairs of entities, matches of starts with ends, or selected spans.
     """
 
     Config: ClassVar[type[ModelConfig]]
@@ -82,14 +83,14 @@ class SpanModel(Trainable, Generic[S, F, R, T]):
         return parameters
 
     def initialize(self, labels: LabelTexts[Tensor]) -> None:
-        """Called once for a fresh model that reads about its labels, with their texts."""
+        """Initialize a new model from its label texts. Called once, for models that read label texts."""
 
     def encode_labels(self, texts: LabelTexts[Tensor]) -> Tensors:
-        """What the model knows of C labels. At inference a runner calls it once per label set."""
+        """Encode the texts of C labels. At inference, a runner calls this once per label set."""
         return ()
 
     def forward(self, batch: Batch[Tensor], labels: Tensors | None = None) -> Output[S, F]:
-        """Stage one. `labels` is what `encode_labels` gave for the batch's label texts, if that is known already."""
+        """Stage one. `labels` is the output of `encode_labels` for the batch's label texts, if already computed."""
         return self.score(self.encoder(batch.words, self.traits.hidden_states), batch, labels)
 
     @abstractmethod
@@ -97,7 +98,7 @@ class SpanModel(Trainable, Generic[S, F, R, T]):
         """Stage one from encoded words."""
 
     def training_rows(self, output: Output[S, F], batch: Batch[Tensor]) -> R | None:
-        """What stage two learns from; None where there is nothing, and for models with one stage."""
+        """Rows that stage two is trained on; None if there are none, and for models with one stage."""
         return None
 
     def rescore(self, features: F, rows: R) -> T:
@@ -108,7 +109,7 @@ class SpanModel(Trainable, Generic[S, F, R, T]):
     def loss(self, output: Output[S, F], second: Rescored[R, T] | None, batch: Batch[Tensor]) -> Loss: ...
 
     def training_loss(self, batch: Batch[Tensor], encoded: Encoded | None = None) -> Loss:
-        """The loss of both stages, computed in full precision from scores of any."""
+        """The loss of both stages, computed in full precision from scores of any precision."""
         output = self(batch) if encoded is None else self.score(encoded, batch)
         rows = self.training_rows(output, batch)
         second = None if rows is None else Rescored(rows, self.rescore(output.features, rows))

@@ -1,4 +1,4 @@
-"""Which spans and pairs a model looks at: all up to a width, or in training the gold ones and a sample of the rest."""
+"""Candidate spans and pairs: all spans up to a width or, in training, gold ones and a sample of the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL_NEGATIVES = 2**31  # more than any example has
 
 @dataclass(frozen=True, slots=True)
 class Negatives:
-    """How many candidates that are not gold a training example brings at most: a number, or a multiple of the gold."""
+    """Largest number of negative candidates per training example: fixed, or a multiple of the gold candidates."""
 
     number: int
     per_gold: bool = False
@@ -30,22 +30,22 @@ class Negatives:
 
 @dataclass(frozen=True)
 class Proposer(Component, ABC):
-    """Candidates as arrays. A random generator is given in training, where candidates are gold and sampled ones."""
+    """Proposes candidates as arrays. In training it gets a random generator and returns gold and sampled ones."""
 
     @abstractmethod
     def propose(self, examples: Sequence[Example], labels: int, rng: np.random.Generator | None) -> Proposals[Array]:
-        """Candidates of a batch whose examples have this many entity types."""
+        """Candidates of a batch; `labels` is the number of entity types."""
 
 
 @dataclass(frozen=True)
 class SpanProposer(Proposer):
-    """All spans of scored words up to a width; in training gold and sampled negative ones, and pairs of gold ones."""
+    """All spans of scored words up to a width; in training, gold spans, sampled negatives and pairs of gold spans."""
 
     kind: ClassVar[str] = "spans"
 
     max_width: int
     negatives: Negatives
-    merge_labels: bool = False  # a span with several labels is one candidate with all of them, not one for each
+    merge_labels: bool = False  # a span with several labels is one candidate, not one per label
     pairs: Negatives | None = None
     relations: int = 0  # number of relation types
 
@@ -69,7 +69,7 @@ class SpanProposer(Proposer):
         return spans + example.first_scored if example.first_scored else spans
 
     def _gold(self, example: Example, labels: int) -> _GoldSpans:
-        """The gold spans that are narrow enough, and which of them, if any, each gold entity of the example is."""
+        """The gold spans of at most `max_width` words, and the row of each gold entity among them, if any."""
         fits = example.gold[:, 1] - example.gold[:, 0] <= self.max_width
         spans, place = example.gold[fits, :2], np.cumsum(fits) - 1
         if self.merge_labels and len(spans):
@@ -85,7 +85,7 @@ class SpanProposer(Proposer):
     def _pairs(
         self, examples: Sequence[Example], gold: Sequence[_GoldSpans], sizes: Sequence[int], rng: np.random.Generator
     ) -> tuple[Ints, Floats]:
-        """Gold pairs and sampled ones, as rows of the batch's spans, of which an example's gold ones come first."""
+        """Gold and sampled pairs, as rows of the batch's spans. The gold spans of an example come first."""
         if self.pairs is None:
             return np.zeros((0, 2), np.int64), np.zeros((0, self.relations), np.float32)
         rows, types = [], []
@@ -103,8 +103,8 @@ class SpanProposer(Proposer):
 class _GoldSpans:
     spans: Ints  # [K, 2]
     labels: Bools  # [K, E]
-    place: Ints  # [G]   row of each of the example's gold entities, -1 for one that is too wide
-    limit: int  # of negatives
+    place: Ints  # [G]   row of each of the example's gold entities, -1 if it is too wide
+    limit: int  # largest number of negatives
 
 
 def unlabeled_proposals(spans: Ints) -> Proposals[Array]:
@@ -115,12 +115,12 @@ def unlabeled_proposals(spans: Ints) -> Proposals[Array]:
 
 
 def empty_proposals() -> Proposals[Array]:
-    """What a model that scores words gets."""
+    """Proposals for models that score words."""
     return unlabeled_proposals(np.zeros((0, 3), np.int64))
 
 
 def stack_examples(rows: Sequence[Ints]) -> Ints:
-    """Rows of all examples under each other, each with its example's index before it."""
+    """Concatenate the rows of all examples, each prefixed with its example's index."""
     index = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     return np.concatenate((index[:, None], np.concatenate(rows)), axis=1)
 
@@ -138,7 +138,7 @@ def all_spans(length: int, max_width: int) -> Ints:
 
 
 def sample_negatives(length: int, max_width: int, gold: Ints, limit: int, rng: np.random.Generator) -> Ints:
-    """BL-NER eq. 20: min(|S|, limit) of the spans that are not gold, without replacement. -> [D, 2]"""
+    """BL-NER eq. 20: sample min(|S|, limit) spans that are not gold, without replacement. -> [D, 2]"""
     spans = all_spans(length, max_width)
     taken = gold[:, 0] * (length + 1) + gold[:, 1]
     negative = spans[~np.isin(spans[:, 0] * (length + 1) + spans[:, 1], taken)]
@@ -150,10 +150,10 @@ def sample_negatives(length: int, max_width: int, gold: Ints, limit: int, rng: n
 def sample_pairs(
     spans: Ints, links: Ints, types: int, limit: Callable[[int], int], rng: np.random.Generator
 ) -> tuple[Ints, Floats]:
-    """The pairs of gold spans that have a relation, and `limit(number of them)` of those that have none.
+    """The pairs of gold spans with a relation, and at most `limit(number of them)` sampled pairs without one.
 
     Entities on the same span count as one. spans [G, 2]; links [Q, 3]: head, tail, type
-    -> pairs [M, 2] as rows of `spans`, and which of the types each has [M, types]
+    -> pairs [M, 2] as rows of `spans`, and their relation types, multi-hot [M, types]
     """
     if not len(spans):
         return np.zeros((0, 2), np.int64), np.zeros((0, types), np.float32)

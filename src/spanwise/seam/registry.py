@@ -1,4 +1,4 @@
-"""Models, decoders and proposers by name, through entry points: ours are found like anybody's."""
+"""Models, decoders and proposers by name, through entry points, for both built-in and third-party ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who computes: a runner takes batches and rows of numpy arrays and gives scores as numpy arrays."""
+"""The runner interface: a runner takes batches and rows of numpy arrays and returns scores as numpy arrays."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Arrays = tuple[Array, ...]
 
 
 class StageOne(NamedTuple):
-    """Scores as a named tuple of arrays; features in whatever form the runner takes them back."""
+    """Scores as a named tuple of arrays; features in the runner's own format, for `rescore`."""
 
     scores: Arrays
     features: object
 
 
 class Runner(Protocol):
-    """The stages of one model on one backend. Safe to be called from several threads at once."""
+    """The stages of one model on one backend. Runners are thread-safe."""
 
     def forward(self, batch: Batch[Array]) -> StageOne: ...
 
@@ -32,7 +32,7 @@ def run_stages(
     thresholds: ScoreThresholds,
     given: PredictedSpans | None = None,
 ) -> list[Prediction]:
-    """One prediction per example: stage one, what it proposes, stage two for that, and the decoder's verdict."""
+    """Run stage one, score its proposals in stage two, and decode both into one prediction per example."""
     first = runner.forward(batch)
     proposal = decoder.propose(first.scores, batch, thresholds, given)
     second = ((rows, runner.rescore(first.features, rows)) for rows in proposal.rows)

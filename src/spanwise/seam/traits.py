@@ -8,19 +8,19 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Made once from a model's config and stored in the model folder; every question about a model is answered here."""
+    """Derived once from a model's config and stored in the model folder; the only source of its abilities and needs."""
 
     nested: bool = False  # predictions may overlap
     multi_label: bool = False  # a span may have several labels
     relations: bool = False
-    tagger: bool = False  # tags words: the member of a bundle that alpha weighs
-    label_texts: Literal["none", "names", "descriptions"] = "none"  # what it reads about the labels
+    tagger: bool = False  # tags words; in a bundle, alpha is the weight of its loss
+    label_texts: Literal["none", "names", "descriptions"] = "none"  # label texts that it reads
     labels_in_window: bool = False  # label texts share the encoder's window with the text
-    open_labels: bool = False  # can be asked for labels that training did not see
-    max_width: int | None = None  # words of the widest entity it can predict; None: any number
-    threshold: float = 0.0  # lowest probability of an entity, unless the recipe or the call gives one
+    open_labels: bool = False  # can predict labels that were not in the training data
+    max_width: int | None = None  # words of the widest entity it can predict; None: no limit
+    threshold: float = 0.0  # lowest probability of an entity, unless the recipe or the call sets one
     relation_threshold: float = 0.0
-    hidden_states: int | Literal["all"] = 0  # number of the encoder's last blocks whose input it reads as well
+    hidden_states: int | Literal["all"] = 0  # number of last encoder blocks whose inputs it also reads
     context: int = 0  # words on either side of a window that it reads but never scores
     reserved_pieces: int = 0  # word pieces of the encoder's window that it needs for its own tokens
     special_tokens: tuple[str, ...] = ()  # added to the tokenizer

@@ -1,7 +1,7 @@
-"""One contract, one conformance suite, for our models and for those of other packages.
+"""A conformance suite for all models, both built-in and from other packages.
 
 >>> from spanwise.testing import check_model
->>> check_model("my-model")  # raises a ConformanceError that names what does not hold
+>>> check_model("my-model")  # raises a ConformanceError that names the failed check
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MODULES = {"Case": "case", "cases": "case", "ConformanceError": "expectation"}
 
 
 def __getattr__(name: str) -> object:
-    """Import torch only when a model is checked, so that the samples serve tests that do without it."""
+    """Import torch only when a model is checked, so that tests without torch can use the samples."""
     from importlib import import_module
 
     if name not in __all__:

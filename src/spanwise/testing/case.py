@@ -1,4 +1,4 @@
-"""A model as it is checked: its options, data that fits its traits, a trained and a random instance."""
+"""A model under test: its options, data that fits its traits, a trained and a random instance."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ OVERFIT: Options = {"epochs": 80, "batch_size": 2, "encoder_lr": 3e-3, "task_lr"
 
 @dataclass(frozen=True)
 class Case:
-    """One configuration of a model. `overfit` replaces settings of the training that must end without errors."""
+    """One configuration of a model. `overfit` overrides settings of the training run that must end without errors."""
 
     model: str
-    folder: Path  # for all that is written
+    folder: Path  # for all files that are written
     options: Options = field(default_factory=dict)
     bundle: Options | None = None
     overfit: Options = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Case:
 
     @cached_property
     def corpus(self) -> Corpus:
-        """Eight sentences: nested, with shared spans and with relations as far as the model predicts them."""
+        """Eight sentences, with nested entities, shared spans and relations if the model predicts these."""
         sentences, links = (NESTED, NESTED_LINKS) if self.traits.nested else (FLAT, FLAT_LINKS)
         if self.traits.multi_label:
             sentences = with_shared_spans(sentences)
@@ -83,7 +83,7 @@ class Case:
 
     @cached_property
     def trained(self) -> Path:
-        """The folder of a run that overfitted the corpus, without the dropout that would keep it from it."""
+        """The folder of a run that overfits the corpus, without dropout, which would prevent overfitting."""
         folder = self.folder / "trained"
         still = {"dropout": 0.0} if "dropout" in find_model(self.model).Config.model_fields else {}
         with suppress(_NoErrors):
@@ -96,7 +96,7 @@ class Case:
 
     @cached_property
     def random(self) -> TorchPipeline:
-        """Untrained: it marks far more than a trained model, all over the text. The first seed that does so."""
+        """An untrained model with predictions all over the text, unlike a trained one. Uses the first such seed."""
         fields = find_model(self.model).Config.model_fields
         narrow = {"max_width": 2} if self.traits.relations and "max_width" in fields else {}
         documents = self.corpus.splits["train"]
@@ -109,7 +109,7 @@ class Case:
         return pipeline
 
     def pipeline(self, seed: int = 1, options: Options | None = None) -> TorchPipeline:
-        """A fresh model in which every label is as likely as not."""
+        """An untrained model without priors against labels, so that every label is about as likely as not."""
         import torch
 
         recipe = self.recipe(options)
@@ -119,17 +119,17 @@ class Case:
             pipeline = TorchPipeline(blueprint, self.corpus.schema, *load_pretrained(recipe.encoder.name))
             for name, parameter in pipeline.model.named_parameters():
                 if name.endswith("bias") and parameter.requires_grad and (parameter < -4).all():
-                    torch.nn.init.zeros_(parameter)  # a prior under which an untrained model marks nothing
+                    torch.nn.init.zeros_(parameter)  # with this prior, an untrained model predicts nothing
         pipeline.model.eval()
         return pipeline
 
 
 class _NoErrors(Exception):  # noqa: N818
-    """Nothing is left to learn."""
+    """Raised to end training when the model makes no errors on dev."""
 
 
 class _UntilNoErrors(NullListener):
-    """Ends a run whose folder holds a model without errors on dev."""
+    """Ends a run as soon as its folder holds a model without errors on dev."""
 
     def epoch(self, report: EpochReport) -> None:
         if report.dev is not None and report.dev.f1 == 1:
@@ -143,7 +143,7 @@ def cases(
     bundle: Options | None = None,
     overfit: Options | None = None,
 ) -> Iterator[Case]:
-    """The model with these options and, where it has them, with `nested` and with `multi_label` switched on."""
+    """The model with these options, then also with `nested` on and with `multi_label` on if it has these options."""
     fields, given = find_model(model).Config.model_fields, dict(options or {})
     switches = [name for name in ("nested", "multi_label") if name in fields.keys() - given]
     for number, switch in enumerate((None, *switches)):

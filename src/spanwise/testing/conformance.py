@@ -1,4 +1,4 @@
-"""What every model must do. Each check is a function of a case; none knows a particular model."""
+"""The contract for models. Each check is a function of a case and independent of any particular model."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ ODD_TEXTS = (
 def check_model(
     name: str, *, options: Options | None = None, bundle: Options | None = None, overfit: Options | None = None
 ) -> None:
-    """Check a registered model, also with `nested` and `multi_label` on where it has them.
+    """Check a registered model, also with `nested` and with `multi_label` on if it has these options.
 
-    `options` are its own, `bundle` a partner as in a recipe. `overfit` replaces settings (epochs, batch_size,
-    encoder_lr, task_lr) of the training that must learn eight sentences by heart.
+    `options` are the model's options, `bundle` is a partner as in a recipe. `overfit` overrides settings (epochs,
+    batch_size, encoder_lr, task_lr) of the training run that must overfit eight sentences.
     """
     import torch
 
@@ -77,7 +77,7 @@ def _check_case(case: Case) -> None:
 
 
 def check_stored_parts(case: Case) -> None:
-    """Traits, decoder and proposer are plain data, stored in the folder and made from it again."""
+    """Traits, decoder and proposer are plain data that is stored in the folder and restored from it."""
     stored = json.loads((case.trained / "config.json").read_text(encoding="utf-8"))["members"]
     for member in case.extractor.pipeline.members:  # type: ignore[attr-defined]
         parts = stored[member.name]
@@ -91,7 +91,7 @@ def check_stored_parts(case: Case) -> None:
 
 
 def check_overfits(case: Case) -> None:
-    """It learns eight sentences by heart."""
+    """The model can overfit eight sentences."""
     scores = evaluate(case.extractor, case.corpus.splits["train"])
     f1 = scores.entities.micro.f1
     expect(f1 >= 0.99, f"F1 on the sentences it was trained on is {f1:.3f}, not 0.99; give other `overfit` settings")
@@ -102,7 +102,7 @@ def check_overfits(case: Case) -> None:
 
 
 def check_given_entities(case: Case) -> None:
-    """Relations between given entities are those it learned; a model without relations says so."""
+    """Relations between given entities are those of the training data; models without relations raise an error."""
     documents = case.corpus.splits["train"]
     if not case.traits.relations:
         try:
@@ -116,7 +116,7 @@ def check_given_entities(case: Case) -> None:
 
 
 def check_batch_independence(case: Case) -> None:
-    """Scores of an example do not depend on what else is in the batch."""
+    """Scores of an example do not depend on the other examples in the batch."""
     pipeline = case.random
     examples = [e for document in case.corpus.splits["train"] for e in pipeline.task.builder.examples(document)]
 
@@ -136,7 +136,7 @@ def check_batch_independence(case: Case) -> None:
 
 
 def _rows_of(scores: Array, batch: Batch[Array], row: int) -> Array | None:
-    """What scores say about one example: of its spans [N, …] or of its words [B, T, …]; None: neither."""
+    """The scores of one example, if they are scores of spans [N, …] or of words [B, T, …], else None."""
     if scores.ndim and scores.ndim < 3 and len(scores) == len(batch.proposals.spans):
         of_spans: Array = scores[batch.proposals.spans[:, 0] == row]
         return of_spans
@@ -147,7 +147,7 @@ def _rows_of(scores: Array, batch: Batch[Array], row: int) -> Array | None:
 
 
 def check_order_independence(case: Case) -> None:
-    """Documents are annotated alike alone and among others."""
+    """A document gets the same annotations alone and together with others."""
     documents = case.corpus.splits["train"]
     together = case.random.predict(documents)
     expect(sum(len(document.entities) for document in together) > 0, "an untrained model should mark something")
@@ -157,7 +157,7 @@ def check_order_independence(case: Case) -> None:
 
 
 def check_save_and_load(case: Case) -> None:
-    """A model that was saved and loaded predicts what it predicted."""
+    """A model makes the same predictions after saving and loading."""
     documents = [*case.corpus.splits["train"], Document("Bo Lind   left Westmoor . " * 30)]
     folder = case.folder / "copy"
     Extractor(case.random).save_pretrained(folder)
@@ -167,7 +167,7 @@ def check_save_and_load(case: Case) -> None:
 
 
 def check_folder_is_enough(case: Case) -> None:
-    """A model folder works wherever it is."""
+    """A model folder works after it is moved, without other files."""
     moved = case.folder / "moved"
     moved.mkdir(exist_ok=True)
     for file in ("config.json", "schema.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
@@ -177,9 +177,9 @@ def check_folder_is_enough(case: Case) -> None:
 
 
 def check_offsets(case: Case) -> None:
-    """The words of a training sentence, laid out oddly, are marked as in the sentence itself.
+    """A training sentence with unusual white space gets the same entities as the sentence itself.
 
-    One that takes several windows is left out: they are cut elsewhere where lines break elsewhere.
+    Sentences of several windows are left out, because line breaks change where windows are cut.
     """
     builder = case.extractor.pipeline.task.builder
     whole = [document for document in case.corpus.splits["train"] if len(builder.examples(document)) == 1]
@@ -195,7 +195,7 @@ def check_offsets(case: Case) -> None:
 
 
 def check_odd_texts(case: Case) -> None:
-    """Any text is read and marked on word boundaries; a text without words holds nothing."""
+    """Any text is accepted, and its entities are on word boundaries; a text without words has no entities."""
     extractor = Extractor(case.random)
     for text in ODD_TEXTS:
         found = extractor(text)
@@ -210,7 +210,7 @@ def check_odd_texts(case: Case) -> None:
 
 
 def check_overlaps(case: Case) -> None:
-    """Flat models never mark a word twice, except with several labels on one span where they may."""
+    """Flat models never mark a word twice, except for several labels on one span with `multi_label`."""
     documents = [*case.corpus.splits["train"], Document("Bo Lind left Westmoor . " * 30)]
     crossing = shared = 0
     for found in case.random.predict(documents):
@@ -223,12 +223,12 @@ def check_overlaps(case: Case) -> None:
 
 
 def _one_label_per_span(case: Case) -> bool:
-    """Whether the decoder picks one label at most: those of spans do, those of words may mark a span twice."""
+    """Whether the decoder picks at most one label per span. Span decoders do; word decoders may mark a span twice."""
     return getattr(case.random.reader.decoder, "multi_label", None) is False
 
 
 def check_one_label(case: Case) -> None:
-    """One label is enough to train on."""
+    """Training works with a single label."""
     documents = tuple(_relabeled(document) for document in case.corpus.splits["train"])
     relations = (RelationType("joined"),) if case.traits.relations else ()
     schema = Schema((EntityType("Name", "anything that has a name"),), relations)
@@ -242,7 +242,7 @@ def check_one_label(case: Case) -> None:
 
 
 def _relabeled(document: Document) -> Document:
-    """Every entity a Name, each span once, without the relations of those that are gone."""
+    """The document with every entity labeled Name, each span once, without the relations of removed entities."""
     first = {(e.start, e.end): index for index, e in reversed(list(enumerate(document.entities)))}
     kept = document.select_entities(sorted(first.values()))
     return kept.with_annotations(
@@ -252,7 +252,7 @@ def _relabeled(document: Document) -> Document:
 
 
 def check_no_relation_types(case: Case) -> None:
-    """A model with relations learns entities alone where the data has no relations."""
+    """A model with relations learns entities alone if the data has no relations."""
     if not case.traits.relations:
         return
     documents = tuple(document.without_relations() for document in case.corpus.splits["train"])
@@ -266,12 +266,12 @@ def check_no_relation_types(case: Case) -> None:
 
 
 def check_determinism(case: Case) -> None:
-    """The seed alone decides how a training ends."""
+    """The result of training depends only on the seed."""
     import torch
 
     weights = []
     for number, seed in enumerate((1, 1, 2)):
-        torch.manual_seed(number)  # what happened before a run must not matter
+        torch.manual_seed(number)  # the random state before a run must not matter
         folder = case.folder / f"seed-{number}"
         train(case.recipe(train={**BRIEF, "seed": seed}), folder, corpus=case.corpus)
         weights.append((folder / "model.safetensors").read_bytes())
@@ -280,7 +280,7 @@ def check_determinism(case: Case) -> None:
 
 
 def check_refusals(case: Case) -> None:
-    """Data that it cannot learn is refused before anything is loaded."""
+    """Data that the model cannot learn from is rejected before anything is loaded."""
     nowhere = case.recipe(encoder="./no/such/encoder")
     nested = sample_corpus("nested", NESTED)
     if case.traits.nested:
@@ -296,7 +296,7 @@ def check_refusals(case: Case) -> None:
 
 
 def check_new_labels(case: Case) -> None:
-    """A model with open labels takes its own labels as new ones, and sets that differ from call to call."""
+    """A model with open labels accepts its own labels as new ones, and different label sets in each call."""
     own = {kind.name: kind.description for kind in case.corpus.schema.entities}
     documents = list(case.corpus.splits["train"])
     if not case.traits.open_labels:
@@ -314,7 +314,7 @@ def check_new_labels(case: Case) -> None:
 
 
 def check_threads(case: Case) -> None:
-    """Eight threads on one extractor get what one thread gets."""
+    """Eight threads that share an extractor get the same results as one thread."""
     documents = list(case.corpus.splits["train"]) * 4
     extractor = Extractor(case.random)
     wanted = [extractor(document) for document in documents]
@@ -340,7 +340,7 @@ def _expect_alike(one: Document, other: Document, what: str, tolerance: float = 
 
 
 def _marked(document: Document) -> list[tuple[int, int, str]]:
-    """Entities by the number of characters that are not blank before their bounds."""
+    """Entities with bounds that count only characters that are not white space."""
     solid = np.cumsum([0, *(not character.isspace() for character in document.text)]).tolist()
     return sorted((solid[e.start], solid[e.end], e.label) for e in document.entities)
 

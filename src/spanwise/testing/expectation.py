@@ -1,13 +1,13 @@
-"""What a check says when it fails."""
+"""The error of a failed check."""
 
 from __future__ import annotations
 
 
 class ConformanceError(AssertionError):
-    """A model breaks the contract that every model keeps."""
+    """A model violates the contract for models."""
 
 
 def expect(holds: object, problem: str) -> None:
-    """Fail with this sentence unless something holds."""
+    """Raise a ConformanceError with this message unless `holds` is true."""
     if not holds:
         raise ConformanceError(problem)

@@ -1,4 +1,4 @@
-"""What models are checked on: a tiny random encoder and a few invented sentences."""
+"""Data for checking models: a tiny random encoder and a few invented sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spanwise.schema import EntityType, RelationType, Schema
 Sentences = Sequence[tuple[str, Sequence[tuple[int, int, str]]]]
 Links = Mapping[int, Sequence[tuple[int, int, str]]]
 
-PIECES = 96  # that the tiny encoder reads at once
+PIECES = 96  # maximum input length of the tiny encoder
 _COMMON = ("the", "of", "in", "mar", "ost", "bren", "met", "univer", "##ing", "##ed", "##er", "##ow", "##sity")
 _CHINESE = "中国人在北京大学工作"
 
@@ -40,7 +40,7 @@ NESTED: Sentences = (
     ("Bo Lind , head of Acme Brenford , agreed .", [(0, 2, "Person"), (5, 7, "Organization"), (6, 7, "Place")]),
     ("It rained in Westmoor .", [(3, 4, "Place")]),
 )
-# Entities that a relation joins, by their numbers; heads before and behind tails.
+# Relations by sentence: indices of the head and tail entities, label. Heads occur before and after tails.
 FLAT_LINKS: Links = {
     0: [(0, 1, "knows"), (0, 2, "lives in")],
     3: [(1, 0, "works for")],
@@ -68,7 +68,7 @@ DESCRIPTIONS = {
 
 
 def tiny_encoder(folder: Path) -> Path:
-    """Write a random BERT that reads few pieces, lower-cased; nearly every word falls into several pieces."""
+    """Write a random uncased BERT with a short maximum length; it splits nearly every word into several pieces."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizer
 
@@ -84,7 +84,7 @@ def tiny_encoder(folder: Path) -> Path:
             num_attention_heads=2,
             intermediate_size=64,
             max_position_embeddings=PIECES,
-            initializer_range=0.2,  # so that random vectors differ by far more than rounding
+            initializer_range=0.2,  # so that random vectors differ by far more than rounding errors
         )
         BertModel(config).save_pretrained(folder)
     return folder
@@ -97,7 +97,7 @@ def _vocabulary() -> list[str]:
 
 
 def sample_corpus(name: str, sentences: Sentences, links: Links | None = None) -> Corpus:
-    """The sentences as train and dev, with relations where links are given."""
+    """A corpus with the sentences as train and dev, and with relations if `links` is given."""
     documents = tuple(
         Document.from_words(
             text.split(),
@@ -112,7 +112,7 @@ def sample_corpus(name: str, sentences: Sentences, links: Links | None = None) -
 
 
 def with_shared_spans(sentences: Sentences) -> Sentences:
-    """The same with a second label on some spans: an organization may be a place as well."""
+    """The same sentences with a second label on some spans: each organization is also a place."""
     return [
         (text, [*entities, *((start, end, "Place") for start, end, label in entities if label == "Organization")])
         for text, entities in sentences

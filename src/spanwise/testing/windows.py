@@ -1,4 +1,4 @@
-"""Long text: a decoder that reads letters shows whether windows lose, cut or repeat an entity."""
+"""Checks on long text: a decoder that reads letters shows whether windows lose, cut or duplicate an entity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = 480  # several windows of the tiny encoder
 
 
 class Nothing(NamedTuple):
-    """Scores of a runner that computes none."""
+    """Empty scores, of a runner that computes none."""
 
 
 class IdleRunner:
@@ -35,7 +35,7 @@ class IdleRunner:
 
 @dataclass(frozen=True)
 class LetterDecoder(Decoder[Nothing, NoRows, NoRows]):
-    """`b` begins an entity and `i` goes on, with or without its `b`, as a tagger would mark what a border leaves."""
+    """`b` begins an entity and `i` continues it. An `i` without `b` counts too, as for a tagger at a window border."""
 
     kind: ClassVar[str] = "letters"
     first: ClassVar[type[tuple[object, ...]]] = Nothing
@@ -59,7 +59,7 @@ class LetterDecoder(Decoder[Nothing, NoRows, NoRows]):
 
 
 def entity_bounds(letters: list[str]) -> list[tuple[int, int]]:
-    """Half-open bounds of every run that begins with b, or with i where nothing goes on."""
+    """Half-open bounds of every run that begins with b, or with an i that continues nothing."""
     starts = [
         t for t, letter in enumerate(letters) if letter == "b" or (letter == "i" and (t == 0 or letters[t - 1] == "o"))
     ]
@@ -73,7 +73,7 @@ def entity_bounds(letters: list[str]) -> list[tuple[int, int]]:
 
 
 def letter_reader(case: Case) -> Pipeline:
-    """A pipeline with the windows of the case's model, and letters for scores."""
+    """A pipeline with the windows of the case's model and the letter decoder."""
     pipeline = case.random
     begin, inside = (pipeline.pieces([letter])[0][0] for letter in "bi")
     reader = replace(pipeline.reader, proposer=None, decoder=LetterDecoder(begin, inside))
@@ -81,7 +81,7 @@ def letter_reader(case: Case) -> Pipeline:
 
 
 def check_long_text(case: Case) -> None:
-    """A text of many windows keeps every entity exactly once."""
+    """In a text of many windows, every entity is predicted exactly once."""
     reader, rng = letter_reader(case), Random(1)  # noqa: S311
     for _ in range(10):
         words = _long_text(rng, widest=reader.windows.overlap)
@@ -94,7 +94,7 @@ def check_long_text(case: Case) -> None:
 
 
 def check_many_long_texts(case: Case) -> None:
-    """Every long text of a batch is whole."""
+    """Every long text of a batch keeps its text and its entity."""
     reader = letter_reader(case)
     texts = [" ".join(["o"] * n + ["b", "i"] + ["o"] * (500 - n)) for n in range(0, 500, 7)]
     for text, found in zip(texts, reader.predict([Document(text) for text in texts]), strict=True):
@@ -103,7 +103,7 @@ def check_many_long_texts(case: Case) -> None:
 
 
 def _long_text(rng: Random, widest: int) -> list[str]:
-    """Words of a text at least five times as long as the encoder's limit; entities are at most its overlap wide."""
+    """Words of a text at least five times as long as the encoder's limit; entities are at most `widest` words wide."""
     words: list[str] = []
     while len(words) < WORDS:
         width, gap = rng.randint(0, widest), rng.randint(1, 30)

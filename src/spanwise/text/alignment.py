@@ -1,4 +1,4 @@
-"""Entities by character to spans by word. What does not fall on word boundaries is reported, never moved or dropped."""
+"""Map entities from characters to words. Entities that are not on word boundaries are reported, not changed."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class AlignedDocument:
-    """A document with words, and for each entity the words it covers, half-open; None: not on word boundaries."""
+    """A document with words, and the half-open word span of each entity; None if it is not on word boundaries."""
 
     document: Document
     spans: tuple[Span | None, ...]
 
     @property
     def misaligned(self) -> tuple[Entity, ...]:
-        """The entities with a border inside a word or a gap."""
+        """The entities that start or end inside a word or between words."""
         return tuple(e for e, span in zip(self.document.entities, self.spans, strict=True) if span is None)
 
     def select_entities(self, indices: Iterable[int]) -> AlignedDocument:
-        """Only the entities of these indices and the relations between them, without aligning again."""
+        """Only the entities at these indices and the relations between them, without aligning again."""
         kept = list(indices)
         return AlignedDocument(self.document.select_entities(kept), tuple(self.spans[index] for index in kept))
 
     def filter_labels(self, labels: Collection[str]) -> AlignedDocument:
-        """Only the entities of these labels and the relations between them, without aligning again."""
+        """Only the entities with these labels and the relations between them, without aligning again."""
         return self.select_entities(
             index for index, entity in enumerate(self.document.entities) if entity.label in labels
         )
 
 
 def align(document: Document | AlignedDocument) -> AlignedDocument:
-    """Map the entities to words, once. A document without words is segmented first, as the model will see it."""
+    """Map entities to words, unless already done. A document without words is segmented first, as for the model."""
     if isinstance(document, AlignedDocument):
         return document
     document = ensure_words(document)
@@ -45,7 +45,7 @@ def align(document: Document | AlignedDocument) -> AlignedDocument:
 
 
 def word_spans(document: Document) -> list[Span | None]:
-    """The words each entity covers, half-open, in the entities' order; None for one not on word boundaries."""
+    """The half-open word span of each entity, in the entities' order; None if it is not on word boundaries."""
     if not document.entities:
         return []
     words = ensure_words(document).words
@@ -60,5 +60,5 @@ def word_spans(document: Document) -> list[Span | None]:
 
 
 def ensure_words(document: Document) -> Document:
-    """The document with words: its own, or those of its text when it has none yet."""
+    """The document with its words; if it has none, its text is segmented."""
     return document if document.words else document.with_words(segment(document.text))

@@ -1,4 +1,4 @@
-"""Documents to examples: windows of words with their pieces and gold spans, ready for a model."""
+"""Convert documents to examples: windows of words with their word pieces and gold spans."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One window of a document's words, with words of context around it that are read but never scored.
+    """One window of a document's words, with context words around it that are encoded but never scored.
 
-    Gold spans are in words of the example, half-open.
+    Gold spans are half-open and in words of the example.
     """
 
     document: Document
@@ -35,10 +35,10 @@ class Example:
     pieces: Integers  # [P]  with special tokens
     counts: Integers  # [T]  pieces of each word
     shapes: Integers  # [T]
-    first_scored: int  # words of context before the window
+    first_scored: int  # number of context words before the window
     gold: Integers  # [G, 3]  start, end, label
     outermost: Booleans  # [G]
-    relations: Integers  # [Q, 3]  head and tail as rows of gold, label; a symmetric one in both directions
+    relations: Integers  # [Q, 3]  head and tail as rows of gold, label; symmetric relations in both directions
     annotated: Booleans  # [E]  labels that the document was annotated for
 
     @property
@@ -51,17 +51,17 @@ class Example:
 
     @property
     def offset(self) -> int:
-        """The place in the document of the example's first word."""
+        """The index of the example's first word in the document."""
         return self.window.start - self.first_scored
 
 
 @dataclass(frozen=True, slots=True)
 class LostGold:
-    """Gold annotations that no example can carry."""
+    """Gold annotations that no example contains."""
 
     misaligned: tuple[tuple[Document, Entity], ...] = ()  # not on word boundaries
-    split: tuple[tuple[Document, Entity], ...] = ()  # in no single window
-    relations: tuple[tuple[Document, Relation], ...] = ()  # between entities of no common window
+    split: tuple[tuple[Document, Entity], ...] = ()  # not inside any single window
+    relations: tuple[tuple[Document, Relation], ...] = ()  # between entities that share no window
 
     @classmethod
     def joined(cls, parts: Iterable[LostGold]) -> LostGold:
@@ -72,7 +72,7 @@ class LostGold:
 
 @dataclass(frozen=True, slots=True)
 class _Gold:
-    """Gold of a document in its words, and what of it is lost."""
+    """The gold of a document in word indices, and the part of it that is lost."""
 
     spans: Integers  # [G, 3]
     outermost: Booleans  # [G]
@@ -84,7 +84,7 @@ _NO_GOLD = _Gold(np.zeros((0, 3), np.int64), np.zeros(0, np.bool_), np.zeros((0,
 
 
 class ExampleBuilder:
-    """Cuts documents into examples of at most `limit` pieces, special tokens included. It keeps no state."""
+    """Splits documents into examples of at most `limit` pieces, including special tokens. It keeps no state."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ExampleBuilder:
         }
 
     def examples(self, document: Document) -> list[Example]:
-        """Examples without gold; none for a document without words."""
+        """Examples without gold; an empty list for a document without words."""
         document = ensure_words(document)
         if not document.words:
             return []
@@ -115,9 +115,10 @@ class ExampleBuilder:
         return self._cut(document, ids, counts, self._windows(document, counts), _NO_GOLD)
 
     def gold_examples(self, row: AlignedDocument, *, trim: bool = True) -> tuple[list[Example], LostGold]:
-        """Examples with gold, and the gold that none of them carries.
+        """Examples with gold, and the gold that none of them contains.
 
-        With `trim`, windows end before gold that their borders would cut, as they must where cut gold would be learned.
+        With `trim`, windows end before gold that their borders would cut. Training needs this: the model would learn
+        the cut gold as non-entities.
         """
         document = row.document
         if not document.words:
@@ -177,9 +178,9 @@ class ExampleBuilder:
         return cut_windows(counts, limit, self.overlap, sentence_starts(document.text, document.words))
 
     def _reach(self, windows: Sequence[Window], counts: Sequence[int]) -> list[tuple[int, int]]:
-        """Each window with its context: as many words on either side as asked for, as far as the limit has room.
+        """The bounds of each window with up to `context` words on either side, as far as the piece limit allows.
 
-        Words before the window take at most half of the room.
+        Words before the window take at most half of the free pieces.
         """
         if not self.context:
             return [(window.start, window.end) for window in windows]
@@ -213,7 +214,7 @@ class ExampleBuilder:
                 place[index] = len(spans)
                 kept.append(entity)
                 spans.append((*span, self._labels[entity.label]))
-        flat = set(outermost(kept))  # of those that can be learned: a lost one hides none inside it
+        flat = set(outermost(kept))  # among kept entities only: a lost entity hides none inside it
         gold = np.array(spans, np.int64).reshape(-1, 3)
         links, apart = self._links(document, gold, place, windows)
         lost = LostGold(tuple(misaligned), tuple(split), tuple(apart))
@@ -222,7 +223,7 @@ class ExampleBuilder:
     def _links(
         self, document: Document, gold: Integers, rows: dict[int, int], windows: Sequence[Window]
     ) -> tuple[Integers, list[tuple[Document, Relation]]]:
-        """Relations between two gold spans that share a window, and the rest."""
+        """Relations between two gold spans that share a window, and the relations that are lost."""
         links, lost = [], []
         for relation in document.relations:
             head, tail = rows.get(relation.head), rows.get(relation.tail)
@@ -237,7 +238,7 @@ class ExampleBuilder:
 
 
 def _check_annotated(document: Document) -> None:
-    """Refuse gold of a label that the document says it was not annotated for."""
+    """Reject gold with a label that is not among those that the document's metadata lists as annotated."""
     known = document.metadata.get(ANNOTATED)
     if known is None:
         return
@@ -249,7 +250,7 @@ def _check_annotated(document: Document) -> None:
 
 
 def _linked(relations: Integers, inside: Booleans) -> Integers:
-    """The relations between gold that is inside, whose rows are counted anew."""
+    """The relations between gold spans inside the window, with renumbered rows."""
     if not len(relations):
         return relations
     place = np.cumsum(inside) - 1
@@ -258,25 +259,25 @@ def _linked(relations: Integers, inside: Booleans) -> Integers:
 
 
 def _held(span: Span, windows: Iterable[Window]) -> bool:
-    """Whether a window has the whole span."""
+    """Whether any window contains the whole span."""
     return any(window.start <= span[0] and span[1] <= window.end for window in windows)
 
 
 def _linkable(ends: Integers, windows: Iterable[Window]) -> bool:
-    """Whether two spans are different ones and have a window in common."""
+    """Whether two spans differ and share a window."""
     return bool((ends[0, :2] != ends[1, :2]).any()) and _held((ends[:, 0].min(), ends[:, 1].max()), windows)
 
 
 def _without_cuts(windows: list[Window], held: Sequence[Span]) -> list[Window]:
-    """The windows with borders that cut no gold, if all gold that was held in one still is."""
+    """The windows trimmed to cut no gold; unchanged if a held gold span would then be in no window."""
     whole = [uncut for window in windows if (uncut := _uncut(window, held)) is not None]
     return whole if all(_held(span, whole) for span in held) else windows
 
 
 def _uncut(window: Window, held: Sequence[Span]) -> Window | None:
-    """The window without the words of gold that its borders cut: a model would learn that they are no entity.
+    """The window without the words of gold that its borders cut: a model would learn them as non-entities.
 
-    `held` is gold that another window has whole. None if no word is left.
+    `held` is gold that some window contains entirely. The result is None if no word is left.
     """
     start, end = window.start, window.end
     while start < end:

@@ -1,4 +1,4 @@
-"""Words to word pieces, one word at a time and remembered: a word's pieces do not depend on its neighbors."""
+"""Words to word pieces. Each word is tokenized alone and cached: its pieces do not depend on its neighbors."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CACHE_SIZE = 200_000  # words remembered before the memory starts anew
+CACHE_SIZE = 200_000  # words; a full cache is cleared
 
 
 class WordPieces:
-    """The pieces of words under a Hugging Face tokenizer; a word keeps at most `max_per_word` of them.
+    """The pieces of words under a Hugging Face tokenizer, at most `max_per_word` per word.
 
-    `own` are the ids of tokens that a model added, which no text means.
+    `own` are the ids of tokens that a model added. Text never produces them.
 
-    Safe to be called from several threads: the memory is only ever added to or replaced, and one thread at a time asks
-    the tokenizer, which could not answer two.
+    Thread-safe: entries are only added to the cache or the cache is replaced, and a lock admits one thread at a time to
+    the tokenizer, which is not thread-safe.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, max_per_word: int, own: Iterable[int] = ()) -> None:
         self.tokenizer = tokenizer
         self.max_per_word = max_per_word
-        self.truncated_words = 0  # words that had more pieces: they stay words, described by their beginning
+        self.truncated_words = 0  # words with more pieces; their first pieces represent them
         self.prefix, self.suffix = _special_pieces(tokenizer)
         self.pad: int = tokenizer.pad_token_id or 0
         self._unknown: int = tokenizer.unk_token_id or 0
-        self._special = frozenset((*tokenizer.all_special_ids, *own))  # a text that spells out "[SEP]" does not mean it
+        self._special = frozenset((*tokenizer.all_special_ids, *own))  # "[SEP]" in a text is plain text
         self._spaced = bool(getattr(tokenizer, "add_prefix_space", None) is not None)
         self._known: dict[str, tuple[int, ...]] = {}
         self._lock = Lock()
@@ -40,7 +40,7 @@ class WordPieces:
         return [known[word] for word in words]
 
     def _with(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
-        """The memory with these words in it."""
+        """The cache after adding these words."""
         with self._lock:
             known = self._known
             new = list({word for word in words if word not in known})
@@ -53,7 +53,7 @@ class WordPieces:
     def _encoded(self, words: list[str]) -> list[tuple[int, ...]]:
         if not words:
             return []
-        longest = 64 * self.max_per_word  # characters: beyond them no piece would be kept
+        longest = 64 * self.max_per_word  # characters; no piece after them would be kept
         texts = [f" {word[:longest]}" if self._spaced else word[:longest] for word in words]
         encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
         rows = []
@@ -65,7 +65,7 @@ class WordPieces:
 
 
 def _special_pieces(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What the tokenizer puts before and behind a text."""
+    """The special tokens that the tokenizer adds before and after a text."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     full = tokenizer("a")["input_ids"]
     for at in range(len(full) - len(bare) + 1):

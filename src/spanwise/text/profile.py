@@ -1,4 +1,4 @@
-"""What training data looks like: counts, script, widths, and how entities overlap."""
+"""Statistics of training data: counts, script, entity widths and overlaps."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from itertools import pairwise
 from spanwise.text.alignment import AlignedDocument, Span
 from spanwise.text.words import detect_script
 
-Marked = tuple[int, int, str]  # first word, last word (exclusive), label
-SCRIPT_DOCUMENTS, SCRIPT_CHARACTERS = 500, 200  # enough of the text to tell its script
+Marked = tuple[int, int, str]  # start word, end word (exclusive), label
+SCRIPT_DOCUMENTS, SCRIPT_CHARACTERS = 500, 200  # enough text to detect the script
 
 
 @dataclass(frozen=True, slots=True)
 class DataProfile:
-    """What the choice of a model and its options rests on; widths and overlaps are those of aligned entities."""
+    """Statistics for choosing a model and its options; widths and overlaps count only aligned entities."""
 
     documents: int = 0
     words: int = 0
@@ -24,12 +24,12 @@ class DataProfile:
     relations: int = 0
     labels: int = 0
     script: str = "none"
-    widths: Mapping[int, int] = field(default_factory=dict)  # entities by number of words, each span and label once
+    widths: Mapping[int, int] = field(default_factory=dict)  # number of entities by width in words, without duplicates
     nested: bool = False  # two entities with different bounds overlap
     shared_entities: int = 0  # entities whose exact span also has an entity of another label
-    tag_pairs: frozenset[tuple[str, str]] = frozenset()  # BIO tags of words in two entities, the preceding one first
+    tag_pairs: frozenset[tuple[str, str]] = frozenset()  # BIO tags of words in two entities, the first entity first
     words_in_3plus_entities: int = 0
-    relation_widths: Mapping[int, int] = field(default_factory=dict)  # relations by the words of their wider argument
+    relation_widths: Mapping[int, int] = field(default_factory=dict)  # number of relations by width of wider argument
 
     @property
     def aligned_entities(self) -> int:
@@ -45,20 +45,20 @@ class DataProfile:
         return 1
 
     def wider_than(self, width: int) -> int:
-        """How many entities have more words than this."""
+        """The number of entities with more than `width` words."""
         return _beyond(self.widths, width)
 
     def relations_wider_than(self, width: int) -> int:
-        """How many relations have an argument of more words than this."""
+        """The number of relations with an argument of more than `width` words."""
         return _beyond(self.relation_widths, width)
 
 
 def profile(documents: Iterable[AlignedDocument]) -> DataProfile:
-    """Count what the documents hold."""
+    """Compute the statistics of the documents."""
     rows = list(documents)
     marked = [_marked(row) for row in rows]
     overlapping = [entities for entities in marked if _overlap((start, end) for start, end, _ in entities)]
-    labels = [Counter((start, end) for start, end, _ in entities) for entities in overlapping]  # of each span
+    labels = [Counter((start, end) for start, end, _ in entities) for entities in overlapping]  # per span
     tags = [tags for entities in overlapping for tags in _shared_tags(entities)]
     return DataProfile(
         documents=len(rows),
@@ -77,19 +77,19 @@ def profile(documents: Iterable[AlignedDocument]) -> DataProfile:
 
 
 def _marked(row: AlignedDocument) -> set[Marked]:
-    """The aligned entities, each span and label once."""
+    """The aligned entities, without duplicates."""
     pairs = zip(row.spans, row.document.entities, strict=True)
     return {(*span, entity.label) for span, entity in pairs if span is not None}
 
 
 def _script(rows: Sequence[AlignedDocument]) -> str:
-    """The script of most documents."""
+    """The most frequent script among the documents."""
     counts = Counter(detect_script(row.document.text[:SCRIPT_CHARACTERS]) for row in rows[:SCRIPT_DOCUMENTS])
     return counts.most_common(1)[0][0] if counts else "none"
 
 
 def _shared_tags(marked: Iterable[Marked]) -> Iterator[list[str]]:
-    """The BIO tags of every word in several entities, the preceding entity's first: it starts first, or ends last."""
+    """The BIO tags of each word in several entities, ordered by entity start; of equal starts, the widest first."""
     tags: defaultdict[int, list[str]] = defaultdict(list)
     for start, end, label in sorted(marked, key=lambda entity: (entity[0], -entity[1], entity[2])):
         for word in range(start, end):
@@ -98,7 +98,7 @@ def _shared_tags(marked: Iterable[Marked]) -> Iterator[list[str]]:
 
 
 def _relation_widths(row: AlignedDocument) -> Iterator[int]:
-    """The words of each relation's wider argument; an argument that is not aligned does not count."""
+    """The width in words of each relation's wider argument; arguments that are not aligned do not count."""
     for relation in row.document.relations:
         spans = [span for span in (row.spans[relation.head], row.spans[relation.tail]) if span is not None]
         if spans:

@@ -1,4 +1,4 @@
-"""Where sentences start, by rule: used to lay the borders of windows over long text where they cut least."""
+"""Rule-based sentence starts. Windows over long text start and end there, where a border does the least harm."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from spanwise.text.words import segment
 SHORT_LINE = 8
 """A line of at most this many words, before a line that starts with a capital, is taken as a heading."""
 
-_ENDS_ALWAYS = re.compile(r"[。！？｡．।॥؟۔։]+")  # no space needs to follow, and the next word has no case
+_ENDS_ALWAYS = re.compile(r"[。！？｡．।॥؟۔։]+")  # need no space after them, and the next word has no case
 _ENDS = re.compile(r"[.!?…]+")
 _CLOSING = frozenset("\"'”’»)]}）】」』》〉〗″") | {"''"}
 _OPENING = frozenset("\"'“‘«([{（【「『《〈〖-–—•*¿¡") | {"``"}
 _BULLETS = frozenset("-–—•*·▪◦‣")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\u2029|\f")
 _LINE_END = re.compile(r"[\n\r\u2028\x85]")
-# A full stop after these never ends a sentence.
+# A period after these never ends a sentence.
 _TITLES = """
     Mr Mrs Ms Mme Dr Prof Rev Hon St Gen Gov Sen Rep Lt Col Capt Sgt Adm Maj Cmdr Pres Messrs Mt Ft Ph vs approx
     Fig Figs fig figs Eq Eqs eq No Nos Vol vol pp Sec Sect Ch ch cf Cf Ref Refs ref refs ed eds viz e.g i.e E.g I.e
     Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec
 """
-# After an abbreviation that may end a sentence (Inc., U.S.), one of these starts the next.
+# After an abbreviation that may end a sentence (Inc., U.S.), one of these words starts a new sentence.
 _OPENERS = """
     The A An This That These Those It Its He She They We I You His Her Their Our My There Here In On At As If When
     While After Before Since Because Although Though However But And So Then Thus For From With To By No Not What Who
@@ -35,14 +35,14 @@ _USUAL_FIRST = frozenset(_OPENERS.split())
 
 
 def first_sentences(text: str, number: int) -> str:
-    """So many sentences of a text, from its first."""
+    """The first `number` sentences of a text."""
     words = segment(text)
     starts = sentence_starts(text, words)
     return text if len(starts) <= number else text[: words[starts[number]].start].rstrip()
 
 
 def sentence_starts(text: str, words: Sequence[Offsets]) -> list[int]:
-    """The indices of the words that start a sentence, rising; the first word always does."""
+    """The indices of the words that start a sentence, in ascending order; the first word always does."""
     starts: list[int] = []
     line = 0
     for index in range(len(words)):
@@ -60,7 +60,7 @@ def sentence_starts(text: str, words: Sequence[Offsets]) -> list[int]:
 
 
 def _line_starts_sentence(text: str, words: Sequence[Offsets], line: int, index: int) -> bool:
-    """Whether the word after a line end starts a sentence: after a terminator, after a heading, or as a list's item."""
+    """Whether the word after a line break starts a sentence: after a terminator or a heading, or as a list item."""
     last = _last_before_closing(text, words, index)
     if _text(text, words[last]) in _BULLETS or _text(text, words[index]) in _BULLETS:
         return _text(text, words[index]) in _BULLETS
@@ -88,9 +88,9 @@ def _sentence_ended(text: str, words: Sequence[Offsets], start: int, index: int,
 
 
 def _belongs_to_abbreviation(text: str, words: Sequence[Offsets], start: int, stop: int) -> bool:
-    """Whether the full stop at word `stop` follows an initial, a title or the number of a list's item."""
+    """Whether the period at word `stop` follows an initial, a title or the number of a list item."""
     if stop == start or words[stop - 1].end != words[stop].start:
-        return False  # pre-segmented text: a full stop that stands apart from its word ends a sentence
+        return False  # pre-segmented text: a period separated from the word before it ends a sentence
     before = _text(text, words[stop - 1])
     if stop - 1 == start and (before.isdigit() or len(before) == 1):
         return True
@@ -98,7 +98,7 @@ def _belongs_to_abbreviation(text: str, words: Sequence[Offsets], start: int, st
 
 
 def _last_before_closing(text: str, words: Sequence[Offsets], index: int) -> int:
-    """The word before `index`, not counting up to three closing quotes and brackets."""
+    """The index of the word before `index`, skipping up to three closing quotes and brackets."""
     last = index - 1
     while last > 0 and index - last <= 3 and _text(text, words[last]) in _CLOSING:
         last -= 1
@@ -106,7 +106,7 @@ def _last_before_closing(text: str, words: Sequence[Offsets], index: int) -> int
 
 
 def _is_lower(text: str, words: Sequence[Offsets], index: int) -> bool:
-    """Whether the next word with letters, past opening quotes and brackets, starts in lower case."""
+    """Whether the next word, after opening quotes and brackets, starts in lower case."""
     for offsets in words[index : index + 3]:
         word = _text(text, offsets)
         if word not in _OPENING:

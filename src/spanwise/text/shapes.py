@@ -1,4 +1,4 @@
-"""How a word is written, as one of a few shapes: what an uncased encoder cannot see."""
+"""The shape of a word, such as its case or digits, as one of a few classes. An uncased encoder does not see it."""
 
 from __future__ import annotations
 

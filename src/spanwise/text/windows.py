@@ -1,4 +1,4 @@
-"""Windows over text of any length: each fits the encoder, neighbors overlap, every span belongs to one of them."""
+"""Split text of any length into overlapping windows that fit the encoder. Exactly one window reports each span."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """Words [start, end) of a document, and how far its neighbors reach into them."""
+    """Words [start, end) of a document, and the borders of the neighboring windows."""
 
     start: int
     end: int
-    previous_end: int  # where the window before ends; for the first one, its start
-    next_start: int  # where the window behind starts; for the last one, its end
+    previous_end: int  # end of the previous window; for the first window, its own start
+    next_start: int  # start of the next window; for the last window, its own end
 
     def owns(self, start: int, end: int) -> bool:
-        """Whether the words [start, end) of the document are this window's to report.
+        """Whether this window reports the span [start, end), given in words of the document.
 
-        Of two windows that hold a span, the one on whose side of the shared words its middle lies owns it. So a stump,
-        which is what a window's edge leaves of a span, is not reported: the neighbor sees the whole.
+        If two windows contain a span, its middle decides: the window on that side of the shared words reports it. A
+        fragment of a span at a window's border is therefore not reported, because the neighbor contains the whole span.
         """
-        middle = start + end - 1  # twice the middle, as are the sums below
+        middle = start + end - 1  # twice the middle; the sums below are doubled too
         held_before = end <= self.previous_end and middle < self.start + self.previous_end
         held_behind = start >= self.next_start and middle >= self.next_start + self.end
         return self.start <= start and end <= self.end and not held_before and not held_behind
 
 
 def cut_windows(pieces: Sequence[int], limit: int, overlap: int, sentences: Sequence[int] = ()) -> list[Window]:
-    """Windows of at most `limit` pieces over words that take `pieces` each; a wider word has a window to itself.
+    """Windows of at most `limit` pieces; `pieces` holds the count of each word. A longer word gets its own window.
 
-    A span of at most `overlap` pieces lies whole in at least one window and is owned by exactly one, if `limit` is no
-    smaller. Windows end and start with `sentences` (the words that start one, rising) where one is in reach.
+    If `limit` is at least `overlap`, each span of at most `overlap` pieces lies entirely in at least one window, and
+    exactly one window owns it. Windows start and end at a sentence start where one is in reach; `sentences` holds the
+    indices of the words that start a sentence, in ascending order.
     """
     total = len(pieces)
     before = [0, *accumulate(pieces)]  # pieces before each word
@@ -50,7 +51,7 @@ def cut_windows(pieces: Sequence[int], limit: int, overlap: int, sentences: Sequ
 
 
 def sentence_windows(pieces: Sequence[int], limit: int, overlap: int, sentences: Sequence[int]) -> list[Window]:
-    """A window for every sentence; a sentence of more than `limit` pieces has several that overlap."""
+    """One window per sentence; a sentence of more than `limit` pieces gets several overlapping windows."""
     windows = []
     for start, end in zip(sentences, [*sentences[1:], len(pieces)], strict=True):
         for window in cut_windows(pieces[start:end], limit, overlap):
@@ -59,7 +60,7 @@ def sentence_windows(pieces: Sequence[int], limit: int, overlap: int, sentences:
 
 
 def _end(before: Sequence[int], start: int, previous: int, limit: int, overlap: int, sentences: Sequence[int]) -> int:
-    """As far as the words fit; then back to the start of a sentence, if half of the limit is used and a word is new."""
+    """The furthest end that fits, or the last sentence start before it that uses half the limit and adds a word."""
     furthest = max(bisect_right(before, before[start] + limit) - 1, start + 1)
     if furthest == len(before) - 1:
         return furthest
@@ -68,9 +69,9 @@ def _end(before: Sequence[int], start: int, previous: int, limit: int, overlap: 
 
 
 def _next_start(before: Sequence[int], start: int, end: int, limit: int, overlap: int, sentences: Sequence[int]) -> int:
-    """Back from the end of [start, end) by the overlap, and by up to as much again to the start of a sentence.
+    """Go back from `end` by the overlap, then by at most the same amount again to reach a sentence start.
 
-    Never so far that the word at `end` would not fit: every window brings a new word.
+    The word at `end` must still fit, so that every window adds a new word.
     """
     fits = max(bisect_left(before, before[end + 1] - limit, 0, end), start + 1)
     latest = max(bisect_right(before, before[end] - overlap, 0, end + 1) - 1, fits)
@@ -79,6 +80,6 @@ def _next_start(before: Sequence[int], start: int, end: int, limit: int, overlap
 
 
 def _last_within(sentences: Sequence[int], low: int, high: int) -> int | None:
-    """The last start of a sentence in [low, high]."""
+    """The last sentence start in [low, high]."""
     index = bisect_right(sentences, high) - 1
     return sentences[index] if index >= 0 and sentences[index] >= low else None

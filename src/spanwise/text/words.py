@@ -1,7 +1,7 @@
-"""Raw text to words with offsets: one segmentation for every script, by one regular expression.
+"""Split raw text into words with offsets. One regular expression covers every script.
 
-When a rule is in doubt it cuts, because a model marks whole words: a border of an entity inside a word could never
-be found, one cut too many costs nothing. The rules, with examples, are in docs/words.md.
+When in doubt, the rules split. A model labels whole words: it cannot find an entity that starts or ends inside a word,
+but an extra split does no harm. docs/words.md lists the rules with examples.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spanwise.document import Offsets
 MAX_WORD = 256
 """The longest word in characters; a longer run (base64, a line of dashes) is cut, or no encoder could hold it."""
 
-# Words whose full stop belongs to them.
+# Abbreviations that keep their period.
 _ABBREVIATIONS = (
     "Mr|Mrs|Ms|Mme|Dr|Prof|Rev|Hon|St|Jr|Sr|Gen|Gov|Sen|Rep|Lt|Col|Capt|Sgt|Adm|Maj|Cmdr|Pres|Messrs|"
     "Inc|Ltd|Corp|Co|Bros|vs|etc|al|approx"
@@ -32,9 +32,9 @@ _SOUTH_EAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0eb9\u0ebb-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
 _UNSPACED = _CJK + _SOUTH_EAST_ASIAN
-# Beyond the basic plane stand rare and ancient scripts; their blocks are taken as letters as a whole.
+# Rare and ancient scripts outside the Basic Multilingual Plane (BMP). Every character of their blocks is a letter.
 _HIGHER_PLANE_SCRIPTS = "\U00010000-\U00016fef\U00018d00-\U0001afef\U0001b170-\U0001efff"
-# Zero-width joiners, soft hyphen, word joiner, half-width voicing marks: they cling to what stands before.
+# Zero-width joiners, soft hyphen, word joiner, half-width voicing marks: they stay with the character before them.
 _CLINGING = "\u00ad\u034f\u200c\u200d\u2060\uff9e\uff9f"
 _EMOJI = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b05-\u2b55"
@@ -46,13 +46,13 @@ _ELISIONS = "[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|dell|nell|dall|sull|all|un
 
 
 def segment(text: str) -> tuple[Offsets, ...]:
-    """The words of a text, from left to right; together they hold every character that is not white space."""
+    """The words of a text, from left to right. Together they cover every character that is not white space."""
     spans = (match.span() for match in _word_pattern().finditer(text))
     return tuple(map(Offsets._make, _within_limit(spans)))
 
 
 def detect_script(text: str) -> str:
-    """The script of most letters: "latin", "cjk" (Chinese and Japanese), "arabic", …; "none" without letters."""
+    """The most frequent script: "latin", "cjk" (Chinese and Japanese), "arabic", …; "none" without letters."""
     counts: Counter[str] = Counter()
     for character, count in Counter(text).items():
         if character.isalpha():
@@ -70,7 +70,7 @@ def _within_limit(spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]
 
 
 def _ranges(belongs: Callable[[str], bool]) -> str:
-    """The characters of the basic plane that belong, as the inside of a regular expression's character class."""
+    """The BMP characters for which `belongs` is true, as the body of a regular expression's character class."""
     ranges: list[list[int]] = []
     for code in range(0x10000):
         if not belongs(chr(code)):
@@ -82,13 +82,13 @@ def _ranges(belongs: Callable[[str], bool]) -> str:
     return "".join(f"\\u{first:04x}-\\u{last:04x}" for first, last in ranges)
 
 
-@cache  # a tenth of a second, which documents that come with words do not pay
+@cache  # built on first use: it takes 0.1 s, and documents with given words do not need it
 def _word_pattern() -> re.Pattern[str]:
-    """The rules in order of precedence. What a rule can give back after a failure is bounded: time stays linear."""
+    """The rules in order of precedence. Their backtracking is bounded, so that matching takes linear time."""
     without_spaces = re.compile(f"[{_UNSPACED}]")
     mark = _ranges(lambda c: c in _CLINGING or unicodedata.category(c)[0] == "M") + "\U000e0100-\U000e01ef"
     base = _ranges(lambda c: c.isalnum() and c not in _CLINGING and not without_spaces.match(c)) + _HIGHER_PLANE_SCRIPTS
-    w = f"[{base}{mark}]"  # a letter or digit of a spaced script, or a mark on one
+    w = f"[{base}{mark}]"  # a letter or digit of a script with spaces, or a combining mark
     letter = f"[^\\W\\d_{_UNSPACED}]"
     hebrew = "[\u05d0-\u05ea]"
     clitic = f"['’](?i:s|m|re|ve|ll|d)(?!{w})"
@@ -115,4 +115,4 @@ def _word_pattern() -> re.Pattern[str]:
         f"[{_EMOJI}][{mark}{_EMOJI_EXTENSION}]*+(?:(?<=\u200d)[{_EMOJI}][{mark}{_EMOJI_EXTENSION}]*+)*+",
         r"\S",
     )
-    return re.compile(f"(?:{'|'.join(rules)})[{mark}]*+")  # marks stay with what they stand on
+    return re.compile(f"(?:{'|'.join(rules)})[{mark}]*+")  # marks stay with the character before them
