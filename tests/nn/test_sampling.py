@@ -58,7 +58,7 @@ def test_half_of_the_sample_is_the_highest_scored_and_half_is_random(
     torch.manual_seed(seed)
     spans, labels, _ = candidates(rows)
     scores = torch.randperm(len(spans)).float() - 5  # no two alike
-    sampled = sample_by_score(spans, labels, scores, len(rows), limit)
+    sampled = sample_by_score(spans, labels, scores, torch.full((len(rows),), limit))
     assert sampled.candidates.tolist() == sorted(set(sampled.candidates.tolist()))
     assert torch.equal(sampled.spans, spans[sampled.candidates])
     weight = dict(zip(sampled.candidates.tolist(), sampled.weights.tolist(), strict=True))
@@ -83,7 +83,9 @@ def test_every_negative_that_is_not_hard_is_sampled_equally_often() -> None:
     torch.manual_seed(1)
     times = torch.zeros(5)
     for _ in range(2000):
-        times[sample_by_score(spans, labels, torch.tensor([0.0, 9.0, 1.0, 2.0, 3.0]), 1, 2).candidates] += 1
+        times[
+            sample_by_score(spans, labels, torch.tensor([0.0, 9.0, 1.0, 2.0, 3.0]), torch.tensor([2])).candidates
+        ] += 1
     assert times[1] == 2000
     assert all(400 < number < 600 for number in times[[0, 2, 3, 4]])
 
@@ -94,7 +96,7 @@ def test_scores_in_half_precision_give_the_same_sample() -> None:
     samples = []
     for given_scores in (scores, scores.bfloat16()):
         torch.manual_seed(1)
-        samples.append(sample_by_score(spans, labels, given_scores, 1, 100))
+        samples.append(sample_by_score(spans, labels, given_scores, torch.tensor([100])))
     assert torch.equal(samples[0].candidates, samples[1].candidates)
     assert samples[1].weights.dtype == torch.float32
 

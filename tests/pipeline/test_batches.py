@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,3 +66,14 @@ def test_predictions_come_back_in_order_whatever_the_budget(
     for one, document in zip(found, documents, strict=True):
         (alone,) = pipeline.predict([document])
         assert [(e.start, e.end, e.label) for e in one.entities] == [(e.start, e.end, e.label) for e in alone.entities]
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=60), st.integers(1, 20), st.integers(0, 2**32))
+def test_training_batches_hold_as_much_text_whatever_the_length_of_the_windows(
+    sizes: list[int], size: int, seed: int
+) -> None:
+    examples = [replace(example([1] * n), sentences=1 + n // 20) for n in sizes]
+    batches = training_batches(examples, size, np.random.default_rng(seed))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(sizes)))
+    for batch in batches:
+        assert len(batch) == 1 or sum(examples[i].sentences for i in batch) <= size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -292,8 +293,8 @@ def test_pairs_without_a_relation_are_as_many_as_asked_for(negatives: Negatives,
 
 @pytest.mark.parametrize(("gold", "limit"), [(0, 30), (1, 30), (2, 60), (7, 210)])
 def test_negatives_per_gold_are_those_of_one_where_there_is_no_gold(gold: int, limit: int) -> None:
-    assert Negatives(30, per_gold=True).limit(gold) == limit
-    assert Negatives(100).limit(gold) == 100
+    assert Negatives(30, per_gold=True).limit(gold, sentences=1) == limit
+    assert Negatives(100).limit(gold, sentences=1) == 100
 
 
 def test_negatives_per_gold_are_counted_in_each_example() -> None:
@@ -311,3 +312,10 @@ def test_a_model_of_entities_gets_no_pairs() -> None:
     found = SpanProposer(3, Negatives(2)).propose(LINKED, LABELS, np.random.default_rng(0))
     assert found.pairs.shape == empty_proposals().pairs.shape == (0, 2)
     assert empty_proposals().spans.shape == (0, 3)
+
+
+@pytest.mark.parametrize("sentences", [1, 2, 7])
+def test_a_long_window_has_the_negatives_of_its_sentences(sentences: int) -> None:
+    window = replace(example([1] * 200, [(0, 1, 0)]), sentences=sentences)
+    found = SpanProposer(8, Negatives(20)).propose([window], LABELS, np.random.default_rng(0))
+    assert len(found.spans) == 1 + 20 * sentences

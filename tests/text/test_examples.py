@@ -300,3 +300,12 @@ def test_gold_that_a_document_was_not_annotated_for_is_refused(
     with pytest.raises(AnnotationError, match=problem):
         builder.gold_examples(align(document))
     assert len(builder.examples(document)) == 1
+
+
+def test_training_windows_of_a_long_document_count_their_sentences(pieces: WordPieces) -> None:
+    sentence = "Mara met Bo in Kell . "
+    builder = ExampleBuilder(pieces, SCHEMA, limit=62, overlap=0)
+    for number, wanted in ((1, 1), (10, 1), (40, 40)):  # up to 64 words a document may be one sentence
+        examples, _ = builder.gold_examples(align(Document(sentence * number)))
+        assert sum(example.sentences for example in examples) == max(wanted, len(examples))
+    assert all(example.sentences == 1 for example in builder.examples(Document(sentence * 40)))

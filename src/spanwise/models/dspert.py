@@ -126,7 +126,8 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
         if self.screening is None or negatives == "all":
             return all_candidates(spans)
         scores = output.scores.screening.detach()
-        return sample_by_score(spans, batch.proposals.labels, scores, batch.size, negatives)
+        limits = negatives * batch.require_gold().sentences
+        return sample_by_score(spans, batch.proposals.labels, scores, limits)
 
     def rescore(self, features: DeepFeatures, rows: SpanRows[Tensor] | SampledSpans) -> SpanScores[Tensor]:
         vectors = self.represent(features, rows.spans)

@@ -36,9 +36,9 @@ class JointConfig(SpanConfig):
     max_width: PositiveInt | Literal["auto"] = Field(
         10, description="widest span in words; `auto` covers the share `coverage` of the training entities"
     )
-    negative_spans: int = Field(100, gt=0, description="negative spans sampled per training example")
+    negative_spans: int = Field(100, gt=0, description="negative spans sampled per training sentence")
     negative_pairs: int = Field(
-        100, gt=0, description="pairs of gold entities without a relation, per training example"
+        100, gt=0, description="pairs of gold entities without a relation, per training sentence"
     )
     width_dim: int = Field(25, gt=0, description="size of the width embedding")
     relation_threshold: float = Field(0.4, ge=0, le=1, description="lowest probability of a predicted relation")

@@ -104,11 +104,12 @@ class PointerModel(SpanModel[PointerScores[Tensor], MatchFeatures, CellRows[Tens
         return Loss(total, terms)
 
     def _match_loss(self, second: Rescored[CellRows[Tensor], MatchScores[Tensor]], batch: Batch[Tensor]) -> Tensor:
-        """L_match = 1/n²·Σ CE(P_ij, M_ij)"""
+        """L_match = 1/n²·Σ CE(P_ij, M_ij), averaged over sentences."""
         gold, scored, cells = batch.require_gold(), batch.words.scored, second.rows.cells
         labels, length = gold.annotated.shape[1], scored.shape[1]
         target = torch.isin(cells, gold_cells(gold.entities, labels, length)).float()
         each = F.binary_cross_entropy_with_logits(second.scores.logits, target, reduction="none")
         example, label = cells // (labels * length**2), cells // length**2 % labels
         words = scored.sum(-1)[example]  # n of each cell's sentence
-        return (each * gold.annotated[example, label] / words**2).sum() / batch.size
+        share = gold.sentences[example] / words**2  # of a window: the mean over its sentences, n / sentences words each
+        return (each * gold.annotated[example, label] * share).sum() / batch.size

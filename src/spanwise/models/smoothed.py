@@ -20,7 +20,7 @@ class SmoothedSpanConfig(SpanConfig):
     hidden: PositiveInt
     dropout: float = Field(0.4, ge=0, lt=1, description="dropout of the task layers")
     negatives: PositiveInt | Literal["all"] = Field(
-        "all", description="negative spans per training example: `all`, or a number to sample anew in every epoch"
+        "all", description="negative spans per training sentence: `all`, or a number to sample anew in every epoch"
     )
     smoothing: float = Field(0.1, ge=0, lt=1, description="ε of boundary smoothing (Zhu and Li 2022); 0 turns it off")
     smoothing_distance: PositiveInt = Field(1, description="D, largest distance in words of a smoothed boundary")

@@ -28,7 +28,7 @@ class SpanNERConfig(SpanConfig):
     representation: Representation = Field(
         "hybrid", description="span vectors: `boundary`, `pooling` or `hybrid` (eqs. 13 to 15)"
     )
-    negatives: int = Field(100, gt=0, description="negative spans sampled per training example (eq. 20)")
+    negatives: int = Field(100, gt=0, description="negative spans sampled per training sentence (eq. 20)")
     width_dim: int = Field(25, gt=0, description="size of the width embedding")
 
     def negatives_per_example(self) -> Negatives:

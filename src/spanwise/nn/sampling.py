@@ -36,18 +36,19 @@ def all_candidates(spans: Tensor) -> SampledSpans:
     return SampledSpans(spans, rows, torch.ones(len(rows), device=rows.device))
 
 
-def sample_by_score(spans: Tensor, labels: Tensor, scores: Tensor, size: int, limit: int) -> SampledSpans:
-    """Keep all gold spans and `limit` negatives per example: half with the highest scores, half drawn from the rest.
+def sample_by_score(spans: Tensor, labels: Tensor, scores: Tensor, limits: Tensor) -> SampledSpans:
+    """Keep all gold spans and some negatives per example: half with the highest scores, half drawn from the rest.
 
     This always keeps the hardest negatives. A drawn negative is weighted by the inverse of its sampling rate. The
-    candidates must be all spans of the examples. spans [N, 3]; labels [N, E]; scores [N]
+    candidates must be all spans of the examples.
+    spans [N, 3]; labels [N, E]; scores [N]; limits [B], number of negatives of each example
     """
-    example, negative = spans[:, 0], ~labels.any(-1)
+    example, negative, limit = spans[:, 0], ~labels.any(-1), limits[spans[:, 0]]
     hard = negative & (_ranks(scores.masked_fill(~negative, -torch.inf), example) < limit // 2)
     rest = negative & ~hard
     lots = torch.rand(len(scores), device=scores.device).masked_fill(~rest, -torch.inf)
     sampled = rest & (_ranks(lots, example) < limit - limit // 2)
-    of_rest, of_sampled = (example[kind].bincount(minlength=size) for kind in (rest, sampled))
+    of_rest, of_sampled = (example[kind].bincount(minlength=len(limits)) for kind in (rest, sampled))
     weight = torch.where(sampled, (of_rest / of_sampled)[example], 1.0)
     rows = (~rest | sampled).nonzero().squeeze(1)
     return SampledSpans(spans[rows], rows, weight[rows])

@@ -12,13 +12,29 @@ BUCKET = 50  # batches that are sorted by length together in training
 
 
 def training_batches(examples: Sequence[Example], size: int, rng: np.random.Generator) -> list[list[int]]:
-    """Indices of every example once, in batches of `size` of similar length, shuffled."""
-    order = rng.permutation(len(examples))
+    """Indices of every example once, in batches of about `size` sentences and of similar length, shuffled.
+
+    A long window counts as its number of sentences, so that a step sees as much text whatever the documents' length.
+    """
+    sentences = [example.sentences for example in examples]
     batches = []
-    for at in range(0, len(order), BUCKET * size):
-        bucket = sorted(order[at : at + BUCKET * size].tolist(), key=lambda i: len(examples[i].pieces))
-        batches += [bucket[i : i + size] for i in range(0, len(bucket), size)]
+    for bucket in _cut(rng.permutation(len(examples)).tolist(), sentences, BUCKET * size):
+        bucket.sort(key=lambda i: len(examples[i].pieces))
+        batches += _cut(bucket, sentences, size)
     return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def _cut(order: Sequence[int], sentences: Sequence[int], limit: int) -> list[list[int]]:
+    """Groups of neighbors with at most `limit` sentences; an example with more has a group to itself."""
+    groups: list[list[int]] = []
+    room = 0
+    for index in order:
+        if sentences[index] > room or not groups:
+            groups.append([])
+            room = limit
+        groups[-1].append(index)
+        room -= sentences[index]
+    return groups
 
 
 def prediction_batches(examples: Sequence[Example], token_budget: int) -> Iterator[list[int]]:

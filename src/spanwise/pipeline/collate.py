@@ -64,6 +64,7 @@ def _gold(examples: Sequence[Example]) -> Gold[Array]:
         stack_examples([e.gold for e in examples]),
         np.concatenate([e.outermost for e in examples]),
         np.stack([e.annotated for e in examples]),
+        np.array([e.sentences for e in examples], np.int64),
     )
 
 

@@ -72,6 +72,15 @@ class TorchPipeline(Pipeline):
         )
         return self.task_for(self.schema, joint)
 
+    def limit_training_windows(self, pieces: int) -> None:
+        """Cut training windows of at most this many word pieces; prediction keeps the encoder's limit.
+
+        Windows end with a sentence, which entities do not cross, so only relations need windows that overlap.
+        """
+        overlap = any(member.traits.relations for member in self.members)
+        builder = self.training_task.builder.limited(pieces, overlap=overlap)
+        self.training_task = replace(self.training_task, builder=builder)
+
     def reset_runner(self) -> None:
         """Forget what was computed from the weights, which have changed."""
         self.runner = self.torch_runner = TorchRunner(self.torch_runner.model)

@@ -101,7 +101,7 @@ class TrainSection(_Section):
     """How long and how fast a model learns."""
 
     epochs: int = Field(10, ge=1, description="passes over the training data")
-    batch_size: int = Field(16, ge=1, description="examples per batch")
+    batch_size: int = Field(16, ge=1, description="sentences per batch; a window of a long document counts as several")
     accumulate: int = Field(1, ge=1, description="batches per optimizer step")
     encoder_lr: float = Field(2e-4, gt=0, description="learning rate of the pretrained encoder")
     task_lr: float = Field(1e-3, gt=0, description="learning rate of the new layers")

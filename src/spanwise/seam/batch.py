@@ -68,6 +68,7 @@ class Gold(Generic[A]):
     entities: A  # [G, 4]   example, start, end, label
     outermost: A  # [G]      true for the entities that a tagger can learn
     annotated: A  # [B, E]   true for the labels that an example was annotated for
+    sentences: A  # [B]      number of sentences; negatives are counted per sentence
 
     def map(self, change: Callable[[A], B]) -> Gold[B]:
         return Gold(*(change(getattr(self, field.name)) for field in fields(self)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,13 +19,14 @@ ALL_NEGATIVES = 2**31  # more than any example has
 
 @dataclass(frozen=True, slots=True)
 class Negatives:
-    """Largest number of negative candidates per training example: fixed, or a multiple of the gold candidates."""
+    """Largest number of negative candidates per training sentence: fixed, or a multiple of the gold candidates."""
 
     number: int
     per_gold: bool = False
 
-    def limit(self, gold: int) -> int:
-        return self.number * max(gold, 1) if self.per_gold else self.number
+    def limit(self, gold: int, sentences: int) -> int:
+        """For an example with this many gold candidates and sentences."""
+        return self.number * (max(gold, sentences) if self.per_gold else sentences)
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class SpanProposer(Proposer):
             spans, place = spans[first[order]], rank[inverse.ravel()][place]
         held = np.zeros((len(spans), labels), np.bool_)
         held[place[fits], example.gold[fits, 2]] = True
-        return _GoldSpans(spans, held, np.where(fits, place, -1), self.negatives.limit(len(spans)))
+        return _GoldSpans(spans, held, np.where(fits, place, -1), self.negatives.limit(len(spans), example.sentences))
 
     def _pairs(
         self, examples: Sequence[Example], gold: Sequence[_GoldSpans], sizes: Sequence[int], rng: np.random.Generator
@@ -93,7 +94,9 @@ class SpanProposer(Proposer):
         for example, known, offset in zip(examples, gold, offsets, strict=True):
             heads, tails = known.place[example.relations[:, 0]], known.place[example.relations[:, 1]]
             links = np.stack((heads, tails, example.relations[:, 2]), axis=1)[(heads >= 0) & (tails >= 0)]
-            pairs, held = sample_pairs(known.spans, links, self.relations, self.pairs.limit, rng)
+            pairs, held = sample_pairs(
+                known.spans, links, self.relations, partial(self.pairs.limit, sentences=example.sentences), rng
+            )
             rows.append(pairs + offset)
             types.append(held)
         return np.concatenate(rows), np.concatenate(types)

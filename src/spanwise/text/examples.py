@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
 import numpy as np
@@ -15,7 +16,7 @@ from spanwise.errors import AnnotationError
 from spanwise.schema import Schema
 from spanwise.text.alignment import AlignedDocument, Span, ensure_words
 from spanwise.text.pieces import WordPieces
-from spanwise.text.sentences import sentence_starts
+from spanwise.text.sentences import LONG_SENTENCE, sentence_starts
 from spanwise.text.shapes import word_shape
 from spanwise.text.windows import Window, cut_windows, sentence_windows
 
@@ -40,6 +41,7 @@ class Example:
     outermost: Booleans  # [G]
     relations: Integers  # [Q, 3]  head and tail as rows of gold, label; symmetric relations in both directions
     annotated: Booleans  # [E]  labels that the document was annotated for
+    sentences: int = 1  # of a training window; batches and negatives are counted in sentences
 
     @property
     def length(self) -> int:
@@ -106,6 +108,13 @@ class ExampleBuilder:
             relation.name: (index, relation.symmetric) for index, relation in enumerate(schema.relations)
         }
 
+    def limited(self, pieces: int, *, overlap: bool) -> ExampleBuilder:
+        """The same builder with windows of at most this many pieces, special tokens not included."""
+        builder = copy(self)
+        builder.limit = min(self.limit, pieces)
+        builder.overlap = min(self.overlap, builder.limit // 4) if overlap else 0
+        return builder
+
     def examples(self, document: Document) -> list[Example]:
         """Examples without gold; an empty list for a document without words."""
         document = ensure_words(document)
@@ -130,7 +139,11 @@ class ExampleBuilder:
         if trim:
             windows = _without_cuts(windows, [span for span in row.spans if span is not None and _held(span, windows)])
         gold = self._gold(row, windows)
-        return self._cut(document, ids, counts, windows, gold), gold.lost
+        examples = self._cut(document, ids, counts, windows, gold)
+        if len(document.words) > LONG_SENTENCE:
+            starts = sentence_starts(document.text, document.words)
+            examples = [replace(example, sentences=_sentences_in(example.window, starts)) for example in examples]
+        return examples, gold.lost
 
     def _pieces(self, document: Document) -> tuple[list[tuple[int, ...]], list[int]]:
         ids = self.pieces(document.word_texts)
@@ -235,6 +248,12 @@ class ExampleBuilder:
             if symmetric:
                 links.append((tail, head, label))
         return np.array(links, np.int64).reshape(-1, 3), lost
+
+
+def _sentences_in(window: Window, starts: Sequence[int]) -> int:
+    """The number of sentences that begin in a window, and at least one per 64 words."""
+    begun = bisect_left(starts, window.end) - bisect_left(starts, window.start)
+    return max(begun, -(-(window.end - window.start) // LONG_SENTENCE))
 
 
 def _check_annotated(document: Document) -> None:

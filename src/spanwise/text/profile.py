@@ -6,11 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from textwrap import shorten
 
 from spanwise.text.alignment import AlignedDocument, Span
+from spanwise.text.sentences import count_sentences
 from spanwise.text.words import detect_script
 
 Marked = tuple[int, int, str]  # start word, end word (exclusive), label
+FEW_EXAMPLES = 10  # entities of a label below which a model hardly learns it
 SCRIPT_DOCUMENTS, SCRIPT_CHARACTERS = 500, 200  # enough text to detect the script
 
 
@@ -20,9 +23,11 @@ class DataProfile:
 
     documents: int = 0
     words: int = 0
+    sentences: int = 0  # a document of up to 64 words counts as one
     entities: int = 0
     relations: int = 0
     labels: int = 0
+    label_counts: Mapping[str, int] = field(default_factory=dict)  # entities by label
     script: str = "none"
     widths: Mapping[int, int] = field(default_factory=dict)  # number of entities by width in words, without duplicates
     nested: bool = False  # two entities with different bounds overlap
@@ -44,6 +49,10 @@ class DataProfile:
                 return width
         return 1
 
+    def rare_labels(self) -> dict[str, int]:
+        """Labels with too few examples to learn, and how many they have."""
+        return {label: count for label, count in self.label_counts.items() if count < FEW_EXAMPLES}
+
     def wider_than(self, width: int) -> int:
         """The number of entities with more than `width` words."""
         return _beyond(self.widths, width)
@@ -56,6 +65,7 @@ class DataProfile:
 def profile(documents: Iterable[AlignedDocument]) -> DataProfile:
     """Compute the statistics of the documents."""
     rows = list(documents)
+    counts = Counter(entity.label for row in rows for entity in row.document.entities)
     marked = [_marked(row) for row in rows]
     overlapping = [entities for entities in marked if _overlap((start, end) for start, end, _ in entities)]
     labels = [Counter((start, end) for start, end, _ in entities) for entities in overlapping]  # per span
@@ -63,9 +73,11 @@ def profile(documents: Iterable[AlignedDocument]) -> DataProfile:
     return DataProfile(
         documents=len(rows),
         words=sum(len(row.document.words) for row in rows),
+        sentences=sum(count_sentences(row.document.text, row.document.words) for row in rows),
         entities=sum(len(row.document.entities) for row in rows),
         relations=sum(len(row.document.relations) for row in rows),
-        labels=len({entity.label for row in rows for entity in row.document.entities}),
+        labels=len(counts),
+        label_counts=dict(sorted(counts.items())),
         script=_script(rows),
         widths=_counted(end - start for entities in marked for start, end, _ in entities),
         nested=any(_overlap(spans) for spans in labels),
@@ -74,6 +86,12 @@ def profile(documents: Iterable[AlignedDocument]) -> DataProfile:
         words_in_3plus_entities=sum(len(row) > 2 for row in tags),
         relation_widths=_counted(width for row in rows for width in _relation_widths(row)),
     )
+
+
+def rare_labels_notice(rare: Mapping[str, int]) -> str:
+    """The sentence that warns of labels with too few examples."""
+    listed = ", ".join(f"{label} ({count})" for label, count in sorted(rare.items(), key=lambda item: item[1]))
+    return f"fewer than {FEW_EXAMPLES} training examples, too few to learn: {shorten(listed, 200, placeholder=' …')}."
 
 
 def _marked(row: AlignedDocument) -> set[Marked]:

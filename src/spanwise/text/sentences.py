@@ -33,6 +33,16 @@ _OPENERS = """
 _NEVER_LAST = frozenset(_TITLES.split())
 _USUAL_FIRST = frozenset(_OPENERS.split())
 
+LONG_SENTENCE = 64
+"""Words of the longest text that is taken for one sentence without a look at it."""
+
+
+def count_sentences(text: str, words: Sequence[Offsets]) -> int:
+    """The number of sentences of a text with these words; 1 for a text that may be a single one."""
+    if len(words) <= LONG_SENTENCE:
+        return 1
+    return max(len(sentence_starts(text, words)), -(-len(words) // LONG_SENTENCE))
+
 
 def first_sentences(text: str, number: int) -> str:
     """The first `number` sentences of a text."""

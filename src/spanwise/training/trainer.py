@@ -35,6 +35,8 @@ from spanwise.training.reporting import DevScore, EpochReport, Listener, StepRep
 
 CHECKPOINT = "checkpoint.safetensors"
 METRICS = "metrics.jsonl"
+SENTENCE_PIECES = 32  # word pieces of an average sentence: a training window has no more sentences than a batch
+MIN_WINDOW = 256  # word pieces of the longest training window, however small the batches are
 
 
 class Objective(nn.Module):
@@ -66,6 +68,7 @@ class Trainer:
         self.accelerator = _accelerator(self.options.precision, listener)
         runtime.seed_step(self.options.seed)
         self.pipeline = prepared.pipeline()
+        self.pipeline.limit_training_windows(max(MIN_WINDOW, SENTENCE_PIECES * self.options.batch_size))
         self.examples = self._training_examples(prepared.data.train)
         self.dev = self._dev(prepared.data.split("dev") if "dev" in prepared.data.splits else ())
         self.optimizer = optimizer_for(self.pipeline.model, self.options)
@@ -233,6 +236,17 @@ class Trainer:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         kept = [line for line in lines if json.loads(line)["epoch"] < report.epoch]
         write_text(path, "".join(line + "\n" for line in [*kept, json.dumps(report.to_dict())]))
+
+    def timed_steps(self, number: int) -> tuple[list[float], int]:
+        """The seconds of a few batches, for an estimate, and how many batches the whole run has."""
+        batches = self._batches(0)
+        took = []
+        self.objective.train()
+        for index, batch in enumerate(batches[:number]):
+            began = time.perf_counter()
+            self._step(0, index, batch, True, 1)
+            took.append(time.perf_counter() - began)
+        return took, len(batches) * self.options.epochs
 
     def _checkpoint(self) -> None:
         if self.accelerator.is_main_process:
