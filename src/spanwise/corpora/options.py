@@ -43,6 +43,12 @@ class DataOptions(BaseModel):
     train: tuple[Path, ...] = Field((), description="training files, relative to the recipe")
     dev: tuple[Path, ...] = Field((), description="files on which the best epoch is chosen")
     test: tuple[Path, ...] = Field((), description="files to score the finished model on")
+    dev_share: float | None = Field(
+        None,
+        gt=0,
+        le=0.5,
+        description="share of the training documents to split off as dev, where there is no dev data",
+    )
     format: str | None = Field(None, description="format of the files; null: detected")
     scheme: str | None = Field(None, description="tag scheme of CoNLL files; null: detected")
     skip_bad: bool = Field(False, description="skip bad records with a warning instead of stopping")

@@ -11,6 +11,7 @@ import numpy as np
 from spanwise import corpora
 from spanwise.corpora import Corpus
 from spanwise.corpora.options import DataOptions, Descriptions
+from spanwise.corpora.splitting import split_documents
 from spanwise.document import outermost
 from spanwise.errors import RecipeError
 from spanwise.formats import Report
@@ -102,7 +103,8 @@ class Selection:
 def select(options: DataOptions, *, seed: int, corpus: Corpus | None = None) -> Selection:
     """Read the data (or take `corpus`) and draw from it what the options ask for; `seed` draws the shots."""
     report = Report()
-    corpus = _described(corpus if corpus is not None else _loaded(options, report), options)
+    corpus = _with_dev(corpus if corpus is not None else _loaded(options, report), options.dev_share)
+    corpus = _described(corpus, options)
     if not corpus.splits.get("train"):
         raise RecipeError(f"corpus {corpus.name!r} has no training documents; it has {', '.join(corpus.splits)}.")
     schema = corpus.schema.without(options.leave_out) if options.leave_out else corpus.schema
@@ -138,6 +140,14 @@ def _loaded(options: DataOptions, report: Report) -> Corpus:
         skip_bad=options.skip_bad,
         report=report,
     )
+
+
+def _with_dev(corpus: Corpus, share: float | None) -> Corpus:
+    """The corpus with a share of its training documents as dev, always the same ones, unless it has dev data."""
+    if share is None or "dev" in corpus.splits or not corpus.splits.get("train"):
+        return corpus
+    splits = split_documents(corpus.splits["train"], {"dev": share})
+    return replace(corpus, splits={**corpus.splits, **{name: tuple(rows) for name, rows in splits.items()}})
 
 
 def _described(corpus: Corpus, options: DataOptions) -> Corpus:
