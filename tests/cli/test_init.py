@@ -10,10 +10,18 @@ import pytest
 
 from spanwise import formats
 from spanwise.corpora import Corpus
+from spanwise.corpora.selection import select
 from spanwise.document import Document
 from spanwise.recipe import Recipe
+from spanwise.training.probe import Probe
 
 Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is timed, so that tests stay quick; tests/training/test_probe.py times."""
+    monkeypatch.setattr("spanwise.training.probe.probe", lambda recipe: Probe("fp32", 0.5, 200, 2))
 
 
 def written(path: Path, documents: Iterable[Document]) -> Path:
@@ -80,3 +88,27 @@ def test_data_that_cannot_be_read_is_reported_and_no_recipe_written(
     (tmp_path / "train.jsonl").write_bytes(content)
     assert "train.jsonl" in command("init", tmp_path / "train.jsonl", "--out", tmp_path / "r.yaml").refusal
     assert not (tmp_path / "r.yaml").exists()
+
+
+def test_the_recipe_estimates_the_training_time_unless_asked_not_to(
+    command: Command, flat_corpus: Corpus, tmp_path: Path
+) -> None:
+    train = written(tmp_path / "train.jsonl", flat_corpus.splits["train"])
+    command("init", train, "--out", tmp_path / "a.yaml")
+    command("init", train, "--out", tmp_path / "b.yaml", "--no-probe")
+    estimate = "# Training takes about 2 min with 2 threads on this machine.\n"
+    assert estimate in (tmp_path / "a.yaml").read_text()
+    assert "Training takes" not in (tmp_path / "b.yaml").read_text()
+
+
+def test_without_a_dev_file_a_share_is_split_off(command: Command, easy_files: Path, tmp_path: Path) -> None:
+    assert command("init", easy_files / "train.jsonl", "--out", tmp_path / "recipe.yaml").code == 0
+    recipe = Recipe.load(tmp_path / "recipe.yaml")
+    data = select(recipe.data, seed=1)
+    assert (len(data.train), len(data.split("dev"))) == (58, 6)
+
+
+def test_labels_with_too_few_examples_are_named(command: Command, flat_corpus: Corpus, tmp_path: Path) -> None:
+    train = written(tmp_path / "train.jsonl", flat_corpus.splits["train"])
+    done = command("init", train, "--out", tmp_path / "recipe.yaml")
+    assert "note: fewer than 10 training examples, too few to learn: Organization (5)" in done.err

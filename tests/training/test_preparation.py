@@ -185,5 +185,6 @@ def test_both_members_of_a_bundle_report_what_they_cannot_learn(
 ) -> None:
     recipe = make_recipe("seq-ner", bundle={"name": "span-ner", "max_width": 2})
     assert prepare(recipe, flat_corpus).notices == (
+        "fewer than 10 training examples, too few to learn: Organization (5), Person (5), Place (5).",
         "2 training entities (13.3%) are wider than the model's max_width of 2 words.",
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spanwise.cli.app import app, err, out
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
+
+if TYPE_CHECKING:
+    from spanwise.recipe.advice import Timing
 
 
 @app.command()
@@ -20,8 +23,13 @@ def init(
     test: Annotated[list[Path] | None, typer.Option(help="A file to score the model on; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a recipe that exists.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe/--no-probe", help="Time a few training steps to choose the precision and estimate.")
+    ] = True,
 ) -> None:
-    """Look at labeled data and write a commented recipe with a model that fits, and why.
+    """Inspect labeled data and write a commented recipe with a model that fits, the reason and the training time.
+
+    Without a dev file, a tenth of the training documents is split off for dev.
 
     Example: spanwise init train.jsonl dev.jsonl --out recipe.yaml
     """
@@ -29,7 +37,7 @@ def init(
     from spanwise.files import write_text
     from spanwise.recipe.advice import recommend
     from spanwise.text.alignment import align
-    from spanwise.text.profile import profile
+    from spanwise.text.profile import profile, rare_labels_notice
 
     if recipe.exists() and not force:
         raise InputError(f"{recipe} exists; give another --out, or --force to replace it.")
@@ -38,8 +46,25 @@ def init(
     report = formats.Report()
     with err.status("reading"):
         corpus = corpora.from_files(splits["train"], splits["dev"], splits["test"], format=format, report=report)
-        text = recommend(profile(align(document) for document in corpus.splits["train"]), splits, recipe, format)
+        found = profile(align(document) for document in corpus.splits["train"])
     print_report(report)
-    write_text(recipe, text)
-    out.print(text, markup=False, soft_wrap=True)
+    if rare := found.rare_labels():
+        err.print(f"note: {rare_labels_notice(rare)}", markup=False, soft_wrap=True)
+    write_text(recipe, recommend(found, splits, recipe, format))
+    if probe and (timing := _timing(recipe)):
+        write_text(recipe, recommend(found, splits, recipe, format, timing))
+    out.print(recipe.read_text(encoding="utf-8"), markup=False, soft_wrap=True)
     out.print(f"next: spanwise train {recipe} --out runs/mine", markup=False, soft_wrap=True)
+
+
+def _timing(recipe: Path) -> Timing | None:
+    """What a few timed steps of the recipe say about its training, which runs in child processes."""
+    from spanwise.recipe.advice import Timing
+    from spanwise.training.probe import probe
+
+    with err.status("timing a few training steps"):
+        found = probe(recipe)
+    if found is None:
+        err.print("note: the training steps could not be timed, so there is no estimate.", markup=False)
+        return None
+    return Timing(found.precision, str(found))

@@ -17,7 +17,9 @@ from spanwise.text.profile import DataProfile
 
 RULES, COMMENTS = (RECIPES / "advice" / name for name in ("rules.yaml", "comments.yaml"))
 STEPS = 1500  # optimizer steps that a small encoder needs, about
-COVERAGE = 0.99  # share of the entities that the model's width covers
+COVERAGE, WIDE_COVERAGE = 0.99, 0.999  # shares of the entities that the model's width covers
+CHEAP_WIDTH = 16  # words up to which a model covers the larger share
+DEV_SHARE = 0.1  # of the documents, where there is no dev file
 Options = dict[str, Any]
 
 
@@ -36,7 +38,7 @@ class Conditions(_Frozen):
     def hold(self, facts: Mapping[str, Any]) -> bool:
         wanted = {"relations": self.relations, "nested": self.nested, "shared": self.shared}
         fits = all(value is None or value == bool(facts[name]) for name, value in wanted.items())
-        return fits and bool(facts["width"] >= self.min_width)
+        return fits and bool(facts["usual_width"] >= self.min_width)
 
 
 class Rule(_Frozen):
@@ -86,6 +88,8 @@ def choose(profile: DataProfile) -> Choice:
 
 def _facts(profile: DataProfile) -> dict[str, Any]:
     """What conditions are checked against and placeholders are filled with."""
+    width = profile.covering_width(WIDE_COVERAGE)
+    coverage = WIDE_COVERAGE if width <= CHEAP_WIDTH else COVERAGE
     return {
         "documents": profile.documents,
         "entities": profile.entities,
@@ -93,7 +97,9 @@ def _facts(profile: DataProfile) -> dict[str, Any]:
         "labels": profile.labels,
         "shared": profile.shared_entities,
         "nested": profile.nested,
-        "width": profile.covering_width(COVERAGE),
+        "usual_width": profile.covering_width(COVERAGE),
+        "width": profile.covering_width(coverage),
+        "coverage": f"{100 * coverage:g} %",
     }
 
 
@@ -103,36 +109,52 @@ def _filled(options: Options, facts: Mapping[str, Any]) -> Options:
     return {key: values.get(option, option) if isinstance(option, str) else option for key, option in options.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a timed probe said: the precision to train in, and how long that takes, in words."""
+
+    precision: str = "fp32"
+    estimate: str = ""
+
+
 def recommend(
-    profile: DataProfile, files: Mapping[str, Sequence[Path]], recipe: Path, format: str | None = None
+    profile: DataProfile,
+    files: Mapping[str, Sequence[Path]],
+    recipe: Path,
+    format: str | None = None,
+    timing: Timing | None = None,
 ) -> str:
     """The text of a commented recipe for files with this profile, to be written to `recipe`."""
-    choice = choose(profile)
+    choice, timing = choose(profile), timing or Timing()
+    splits_dev = not files.get("dev") and profile.documents > 2
     lines = [
         f"# spanwise train {recipe.name} --out runs/mine",
-        f"# {profile.documents:,} documents, {profile.entities:,} entities, {profile.labels} types, "
-        f"{profile.script} script.",
+        f"# {profile.documents:,} documents, {profile.words:,} words, {profile.entities:,} entities, "
+        f"{profile.labels} types, {profile.script} script.",
         f"# Why this model: {choice.why}.",
+        *([f"# Training takes {timing.estimate}."] if timing.estimate else []),
         "encoder:",
         _encoder(profile.script),
+        *_pairs({"freeze_embeddings": True, "window": "text"}, comments("encoder")),
         "model:",
         *_pairs(choice.model, comments(choice.model["name"])),
     ]
     if choice.bundle:
-        lines.append(
-            "bundle:                     # a second model on the same encoder helps to train it (BL-NER, eq. 19)"
-        )
+        lines.append("bundle:                     # a second model, trained on the same encoder (BL-NER, eq. 19)")
         lines += _pairs(choice.bundle, comments("bundle") | comments(choice.bundle["name"]))
     lines += ["data:", *_data(files, recipe.parent, format)]
-    training = _training(profile.documents, has_dev=bool(files.get("dev")))
-    lines += ["train:", *_pairs(training, comments("train"))]
+    if splits_dev:
+        lines += _pairs({"dev_share": DEV_SHARE}, comments("data"))
+    training = _training(profile.sentences, has_dev=splits_dev or bool(files.get("dev")))
+    lines += ["train:", *_pairs({**training, "precision": timing.precision}, comments("train"))]
     return "\n".join(lines) + "\n"
 
 
-def _training(documents: int, *, has_dev: bool) -> Options:
-    batch_size = 8 if documents < 2000 else 16
-    epochs = max(3, min(30, round(STEPS * batch_size / max(1, documents))))
-    patience = {"patience": 5} if has_dev else {}
+def _training(sentences: int, *, has_dev: bool) -> Options:
+    """Enough epochs for about STEPS steps; small data is trained until dev F1 stops rising."""
+    batch_size = 8 if sentences < 2000 else 16
+    epochs = max(3, min(100 if has_dev else 30, round(STEPS * batch_size / max(1, sentences))))
+    patience = {"patience": max(5, epochs // 5)} if has_dev else {}
     return {
         "epochs": epochs,
         "batch_size": batch_size,

@@ -13,6 +13,7 @@ from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import ModelSection, Recipe
 from spanwise.schema import Schema
 from spanwise.seam.traits import Traits
+from spanwise.text.profile import rare_labels_notice
 
 MANY_LABELS = ["multi_label", "nested"]  # options that let a model predict several labels of one span, the better first
 
@@ -42,6 +43,8 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> PreparedRun:
     for section in (recipe.model, recipe.bundle):
         if section is not None:
             _check_descriptions(section, data.schema)
+    if rare := data.profile.rare_labels():
+        notices.append(rare_labels_notice(rare))
     blueprint = Blueprint.from_recipe(recipe, data.profile)
     for fitted in blueprint.sections:
         notices += fitted.config.notices(data.profile)
