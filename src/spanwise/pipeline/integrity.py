@@ -66,7 +66,7 @@ class SizeLimit(TorchFunctionMode):
 
     def __init__(self, elements: int, path: Path) -> None:
         super().__init__()
-        self.left = self.limit = 4 * elements + SPARE_ELEMENTS  # poolers and initial values are not among the weights
+        self.left = 2 * elements + SPARE_ELEMENTS  # poolers and initial values are not among the weights
         self.path = path
 
     def __torch_function__(
