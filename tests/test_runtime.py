@@ -45,6 +45,35 @@ def test_a_number_of_threads_that_is_invalid_is_rejected(monkeypatch: pytest.Mon
         runtime.set_threads()
 
 
+def with_gpus(monkeypatch: pytest.MonkeyPatch, count: int, mps: bool = False) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
+def test_a_device_that_the_machine_has_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_gpus(monkeypatch, 2)
+    assert [runtime.resolve_device(name) for name in ("cpu", "cuda", "cuda:1")] == ["cpu", "cuda", "cuda:1"]
+    assert runtime.resolve_device("auto") == "cuda"
+    with_gpus(monkeypatch, 0, mps=True)
+    assert runtime.resolve_device("auto") == runtime.resolve_device("mps") == "mps"
+    with_gpus(monkeypatch, 0)
+    assert runtime.resolve_device("auto") == "cpu"
+
+
+@pytest.mark.parametrize(("name", "gpus"), [("cuda", 0), ("cuda:0", 0), ("mps", 0), ("cuda:2", 2), ("mps", 2)])
+def test_a_device_that_the_machine_lacks_is_rejected(monkeypatch: pytest.MonkeyPatch, name: str, gpus: int) -> None:
+    with_gpus(monkeypatch, gpus)
+    with pytest.raises(InputError, match=f"^device '{name}' is not available here; choose from auto, cpu.*\\.$"):
+        runtime.resolve_device(name)
+
+
+@pytest.mark.parametrize("name", ["banana", "", "CPU", "cuda:", "cuda:x", "cuda:-1", "cpu:0", "meta", "x" * 10_000])
+def test_an_unknown_device_is_rejected(name: str) -> None:
+    with pytest.raises(InputError, match=r"^unknown device '.{0,85}'; choose from auto, cpu, cuda, cuda:N and mps\.$"):
+        runtime.resolve_device(name)
+
+
 def drawn(*key: int) -> tuple[float, float]:
     rng = runtime.seed_step(*key)
     return float(rng.random()), float(torch.rand(1))

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def shortened(text: str, length: int = 80) -> str:
+    """A text that a message quotes, cut where it is longer than anybody would read."""
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
 class SpanwiseError(Exception):
     """Invalid input, described in one sentence; the command line prints it and exits with status 2."""
 

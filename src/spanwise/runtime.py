@@ -1,9 +1,10 @@
-"""Runtime settings: threads, seeds, half precision. No other module sets them."""
+"""Runtime settings: threads, devices, seeds, half precision. No other module sets them."""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from functools import cache
@@ -11,7 +12,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from spanwise.errors import InputError
+from spanwise.errors import InputError, shortened
 
 THREADS_VARIABLE = "SPANWISE_THREADS"
 
@@ -40,6 +41,27 @@ def _threads_asked_for() -> int | None:
             f"the environment variable {THREADS_VARIABLE} is a number of threads, at least 1, not {value!r}."
         )
     return int(value)
+
+
+def resolve_device(name: str) -> str:
+    """The device of this name where the machine has it: cpu, cuda, cuda:N or mps; `auto` is the best there is."""
+    found = _devices()
+    if name == "auto":
+        return found[-1]
+    if not re.fullmatch(r"cpu|mps|cuda(:\d{1,3})?", name):
+        raise InputError(f"unknown device {shortened(name)!r}; choose from auto, cpu, cuda, cuda:N and mps.")
+    if name not in found:
+        raise InputError(f"device {name!r} is not available here; choose from auto, {', '.join(found)}.")
+    return name
+
+
+def _devices() -> list[str]:
+    """Those that torch can use here, the best one last."""
+    import torch
+
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return ["cpu", *mps, *(f"cuda:{number}" for number in range(gpus)), *(["cuda"] if gpus else [])]
 
 
 def is_main_process() -> bool:

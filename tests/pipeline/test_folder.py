@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import spanwise
 from spanwise import formats
 from spanwise.corpora import Corpus
 from spanwise.errors import ModelError
+from spanwise.inference.extractor import Extractor
 from spanwise.pipeline import folder as model_folder
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.schema import RelationType
@@ -35,10 +38,10 @@ def copy(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "model"))
 
 
-def refusal(folder: Path) -> str:
+def refusal(folder: Path, *, verify: bool = True) -> str:
     """What a user reads when the folder cannot be loaded: one sentence that names the folder."""
     with pytest.raises(ModelError) as caught:
-        model_folder.load(folder)
+        model_folder.load(folder, verify=verify)
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert folder.name in sentence
@@ -170,10 +173,12 @@ def test_no_folder_is_reported(tmp_path: Path) -> None:
     assert "this model folder does not exist; train one" in refusal(tmp_path / "nope")
 
 
-@pytest.mark.parametrize("name", NEEDED)
+@pytest.mark.parametrize("name", [*NEEDED, "tokenizer_config.json"])
 def test_a_missing_file_is_reported(copy: Path, name: str) -> None:
     (copy / name).unlink()
-    assert "missing" in refusal(copy) or "cannot be read" in refusal(copy)
+    assert name in refusal(copy)
+    assert "missing" in refusal(copy)
+    refusal(copy, verify=False)
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -181,7 +186,8 @@ def test_a_missing_file_is_reported(copy: Path, name: str) -> None:
 def test_a_file_that_is_cut_off_is_reported(copy: Path, name: str, share: float) -> None:
     content = (copy / name).read_bytes().rstrip()
     (copy / name).write_bytes(content[: min(int(share * len(content)), len(content) - 1)])
-    refusal(copy)
+    assert name in refusal(copy)
+    refusal(copy, verify=False)
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -197,7 +203,8 @@ def test_a_folder_in_a_files_place_is_reported(copy: Path, name: str) -> None:
 @pytest.mark.parametrize("content", [b"[]", b"3", b"null", b"\xff\xfe", b"[" * 100_000, b"{}"], ids=repr)
 def test_json_that_is_something_else_is_reported(copy: Path, name: str, content: bytes) -> None:
     (copy / name).write_bytes(content)
-    refusal(copy)
+    assert name in refusal(copy)
+    refusal(copy, verify=False)
 
 
 @pytest.mark.parametrize("key", ["encoder", "model", "bundle", "transformer"])
@@ -249,7 +256,8 @@ def test_a_config_with_wrong_values_is_reported(copy: Path, section: str, value:
 )
 def test_a_schema_that_is_not_the_models_is_reported(copy: Path, entities: object) -> None:
     rewrite(copy / "schema.json", lambda schema: {**schema, "entities": entities})
-    refusal(copy)
+    assert "schema.json: changed since the model was saved" in refusal(copy)
+    refusal(copy, verify=False)
 
 
 def test_weights_of_another_model_are_reported(
@@ -257,7 +265,8 @@ def test_weights_of_another_model_are_reported(
 ) -> None:
     model_folder.save(make_pipeline("span-ner"), tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", copy)
-    assert "the weights do not fit the model (such as " in refusal(copy)
+    assert "the weights do not fit the model (such as " in refusal(copy, verify=False)
+    assert "model.safetensors: changed since the model was saved" in refusal(copy)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +282,215 @@ def test_weights_that_do_not_fit_are_reported(copy: Path, change: Callable[[Any]
     tensors = load_file(copy / "model.safetensors")
     change(tensors)
     save_file(tensors, copy / "model.safetensors")
-    assert reason in refusal(copy)
+    assert reason in refusal(copy, verify=False)
+    assert "model.safetensors: changed since the model was saved" in refusal(copy)
+
+
+def _reorder_labels(folder: Path) -> None:
+    rewrite(folder / "schema.json", lambda schema: {**schema, "entities": schema["entities"][::-1]})
+
+
+def _exchange_tensors(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    first, second = (f"encoder.transformer.encoder.layer.{n}.attention.self.query.weight" for n in (0, 1))
+    tensors[first], tensors[second] = tensors[second], tensors[first]
+    save_file(tensors, folder / "model.safetensors")
+
+
+def _change_one_bit(folder: Path) -> None:
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(content)
+
+
+def _lower_case_off(folder: Path) -> None:
+    rewrite(folder / "tokenizer.json", lambda data: {**data, "normalizer": {**data["normalizer"], "lowercase": False}})
+
+
+def _shorter_texts(folder: Path) -> None:
+    rewrite(folder / "tokenizer_config.json", lambda data: {**data, "model_max_length": 64})
+
+
+@pytest.mark.parametrize(
+    ("tamper", "name"),
+    [
+        (_reorder_labels, "schema.json"),
+        (_exchange_tensors, "model.safetensors"),
+        (_change_one_bit, "model.safetensors"),
+        (_lower_case_off, "tokenizer.json"),
+        (_shorter_texts, "tokenizer_config.json"),
+    ],
+)
+def test_a_changed_file_is_reported_unless_checksums_are_skipped(
+    copy: Path, tamper: Callable[[Path], None], name: str
+) -> None:
+    tamper(copy)
+    wanted = f"{copy / name}: changed since the model was saved (its checksum differs); copy it again, or load the "
+    assert refusal(copy) == wanted + "model with verify=False."
+    with pytest.raises(ModelError, match="its checksum differs"):
+        Extractor.from_pretrained(copy)
+    assert Extractor.from_pretrained(copy, verify=False)("Mara met Bo .").text == "Mara met Bo ."
+
+
+@pytest.mark.parametrize("name", ["added_tokens.json", "special_tokens_map.json"])
+def test_a_file_that_changes_the_tokenizer_is_reported(copy: Path, name: str) -> None:
+    (copy / name).write_text("{}")
+    assert refusal(copy).startswith(f"{copy / name}: not part of the saved model")
+
+
+def _first(value: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[dict[str, torch.Tensor]], None]:
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        tensors["emit.weight"] = value(tensors["emit.weight"])
+
+    return change
+
+
+def _with(number: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda tensor: tensor.index_put((torch.tensor(0), torch.tensor(0)), torch.tensor(number))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_first(_with(float("nan"))), "emit.weight has weights that are not finite numbers"),
+        (_first(_with(float("inf"))), "emit.weight has weights that are not finite numbers"),
+        (_first(_with(float("-inf"))), "emit.weight has weights that are not finite numbers"),
+        (_first(lambda tensor: tensor.double() * 1e300), "emit.weight has weights that are not finite numbers"),
+        (_first(lambda tensor: tensor.to(torch.complex64)), "emit.weight has the type torch.complex64 instead of"),
+        (_first(lambda tensor: tensor.to(torch.int8)), "emit.weight has the type torch.int8 instead of torch.float32"),
+        (_first(lambda tensor: tensor > 0), "emit.weight has the type torch.bool instead of torch.float32"),
+    ],
+    ids=["nan", "inf", "-inf", "too large", "complex", "int8", "bool"],
+)
+@pytest.mark.parametrize("earlier", [False, True], ids=["today", "earlier version"])
+def test_weights_that_are_no_finite_floats_are_reported(
+    copy: Path, change: Callable[[Any], None], reason: str, earlier: bool
+) -> None:
+    tensors = load_file(copy / "model.safetensors")
+    change(tensors)
+    save_file(tensors, copy / "model.safetensors")
+    if earlier:
+        _as_an_earlier_version(copy)
+    assert f"{copy / 'model.safetensors'}: {reason}" in refusal(copy, verify=earlier)
+
+
+def _as_an_earlier_version(folder: Path) -> None:
+    """Folders of then have neither a format nor checksums."""
+    rewrite(folder / "config.json", lambda config: {k: config[k] for k in config if k not in ("format", "checksums")})
+
+
+def test_weights_in_half_precision_are_read(copy: Path) -> None:
+    tensors = {name: tensor.bfloat16() for name, tensor in load_file(copy / "model.safetensors").items()}
+    save_file(tensors, copy / "model.safetensors")
+    loaded = model_folder.load(copy, verify=False)
+    assert all(parameter.dtype == torch.float32 for parameter in loaded.model.parameters())
+
+
+def test_a_folder_of_an_earlier_version_loads_without_checksums(copy: Path, flat_corpus: Corpus) -> None:
+    wanted = model_folder.load(copy).predict(flat_corpus.splits["train"])
+    _as_an_earlier_version(copy)
+    assert model_folder.load(copy).predict(flat_corpus.splits["train"]) == wanted
+
+
+def test_the_checksums_cover_what_the_model_is_read_from(trained: Path) -> None:
+    config = json.loads((trained / "config.json").read_text())
+    assert config["format"] == 2
+    assert set(config["checksums"]) == {*NEEDED, "tokenizer_config.json"} - {"config.json"}
+    for name, wanted in config["checksums"].items():
+        assert sha256((trained / name).read_bytes()).hexdigest() == wanted
+
+
+def test_the_card_and_the_records_of_a_run_may_be_edited(copy: Path) -> None:
+    for name in ("README.md", "metrics.jsonl", "run.json", "environment.json", "recipe.yaml"):
+        (copy / name).write_text("edited")
+    assert Extractor.from_pretrained(copy).card == "edited"
+
+
+def test_a_card_in_another_encoding_is_read(copy: Path) -> None:
+    (copy / "README.md").write_bytes("Modell für Müller".encode("latin-1"))
+    assert Extractor.from_pretrained(copy).card == "Modell f�r M�ller"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"format": 99}, "unknown format 99; spanwise "),
+        ({"format": 3}, "unknown format 3; "),
+        ({"format": 1}, "unknown format 1; "),
+        ({"format": True}, "unknown format True; "),
+        ({"format": "2"}, "unknown format '2'; "),
+        ({"format": "x" * 10_000}, "unknown format 'xxx"),
+        ({"format": None}, "unknown format None; "),  # but checksums, which came with format 2
+        ({"spanwise": "99.0.0"}, "written by spanwise 99.0.0, this is "),
+        ({"spanwise": "9" * 10_000}, "written by spanwise 999"),
+        ({"spanwise": None}, "the version that wrote it is missing"),
+        ({"spanwise": ""}, "the version that wrote it is missing"),
+        ({"spanwise": {}}, "the version that wrote it is missing"),
+        ({"checksums": None}, "the checksums of the other files are missing"),
+        ({"checksums": {}}, "the checksums of the other files are missing"),
+        ({"checksums": []}, "the checksums of the other files are missing"),
+    ],
+    ids=lambda change: str(change)[:40],
+)
+def test_an_unknown_version_is_reported(copy: Path, change: dict[str, object], reason: str) -> None:
+    rewrite(copy / "config.json", lambda config: {**config, **change})
+    sentence = refusal(copy)
+    assert sentence.startswith(f"{copy / 'config.json'}: ")
+    assert reason in sentence
+    assert len(sentence) < 400
+
+
+def test_a_checksum_names_a_file_of_the_folder(copy: Path) -> None:
+    sums = {"../recipe.yaml": "", "schema.json": "", "model.safetensors": ""}
+    (copy / "recipe.yaml").unlink()
+    rewrite(copy / "config.json", lambda config: {**config, "checksums": sums})
+    assert "recipe.yaml is missing" in refusal(copy)
+
+
+@pytest.mark.parametrize(
+    ("section", "option", "value"),
+    [
+        ("transformer", "num_hidden_layers", 10**6),
+        ("transformer", "num_hidden_layers", 10**30),
+        ("transformer", "hidden_size", 2**20),
+        ("transformer", "intermediate_size", 10**9),
+        ("transformer", "vocab_size", 10**12),
+        ("transformer", "max_position_embeddings", 10**8),
+        ("transformer", "type_vocab_size", 10**7),
+        ("model", "hidden", 8192),
+    ],
+)
+@pytest.mark.parametrize("earlier", [False, True], ids=["today", "earlier version"])
+def test_sizes_beyond_the_weights_are_refused_before_anything_is_allocated(
+    make_pipeline: Callable[..., TorchPipeline], tmp_path: Path, section: str, option: str, value: int, earlier: bool
+) -> None:
+    pipeline = make_pipeline("biaffine", bundle={"name": "seq-ner"})
+    model_folder.save(pipeline, tmp_path)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rewrite(tmp_path / "config.json", lambda config: {**config, section: {**config[section], option: value}})
+    if earlier:
+        _as_an_earlier_version(tmp_path)
+    assert refusal(tmp_path).startswith(f"{tmp_path / 'config.json'}: ")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_a_number_of_labels_of_the_encoder_is_not_written_out(copy: Path) -> None:
+    rewrite(
+        copy / "config.json", lambda config: {**config, "transformer": {**config["transformer"], "num_labels": 10**9}}
+    )
+    assert model_folder.load(copy).model.encoder.transformer.config.num_labels == 2
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["today", "earlier version"])
+def test_ids_beyond_the_vocabulary_are_reported(copy: Path, earlier: bool) -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["model"]["vocab"]["mara"] = 5_000
+
+    rewrite(copy / "tokenizer.json", change)
+    if earlier:
+        _as_an_earlier_version(copy)
+    wanted = "tokenizer.json: the tokenizer has ids up to 5000, but the encoder only embeds ids below 164"
+    assert wanted in refusal(copy, verify=earlier)
 
 
 def test_a_failed_save_leaves_the_old_weights(
@@ -291,6 +508,7 @@ def test_a_failed_save_leaves_the_old_weights(
         model_folder.save(make_pipeline("seq-ner", seed=2), tmp_path)
     assert (tmp_path / "model.safetensors").read_bytes() == before
     assert not list(tmp_path.glob(".*"))
+    model_folder.load(tmp_path)  # the config still has the checksum of the old weights
 
 
 def test_the_source_reads_and_writes_no_pickle_and_trusts_no_remote_code() -> None:

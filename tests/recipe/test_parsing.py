@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,7 @@ def test_absolute_files_stay(small: Path) -> None:
         ("model.tagging=hmm", "seq-ner: tagging: Input should be 'softmax' or 'crf', not 'hmm'."),
         ("bundle={name: span-ner, alpha: 2}", "bundle.alpha: Input should be less than or equal to 1, not 2."),
         ("bundle={name: span-ner, negatives: -1}", "span-ner: negatives: "),
+        ("model={name: spert, max_width: 0}", "spert: max_width: Input should be greater than or equal to 1, not 0."),
         ("data.train=[a.jsonl]", "data: give either `corpus` or `train` files."),
         ("data.overlaps=keep", "data.overlaps: "),
         ("data.sample=0", "data.sample: Input should be greater than or equal to 1, not 0."),
@@ -201,3 +204,82 @@ def test_a_recipe_never_runs_code(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="invalid YAML"):
         Recipe.load(path)
     assert not (tmp_path / "made").exists()
+
+
+def _doubling(first: str, more: str) -> str:
+    """Aliases of aliases: a few hundred bytes that stand for nine to the power of nine values."""
+    return first + "".join(
+        f"{new}: &{new} {more.format(','.join([f'*{old}'] * 9))}\n" for old, new in pairwise("abcdefghi")
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (_doubling("a: &a [x, x, x, x, x, x, x, x, x]\n", "[{}]"), "more than 100,000 values with all aliases"),
+        (_doubling("a: &a {x: 1}\n", "{{<<: [{}]}}"), "more than 100,000 values with all aliases"),
+        ("model: [" + "1," * 110_000 + "]", "more than 100,000 values"),
+        ("a: &a [*a]\n", "nested deeper than 50 levels"),
+        ("a: &a {<<: *a}\n", "nested deeper than 50 levels"),
+        ("model: " + "[" * 60 + "]" * 60, "nested deeper than 50 levels"),
+        ("model: " + "[" * 10_000, "invalid YAML"),
+        ("model: " + "1:1" * 100_000, "a number of more than 1,000 characters"),
+        ("model: " + "x" * 1_000_000, "larger than 1,000,000 bytes"),
+    ],
+    ids=["aliases", "merges", "values", "itself", "merges itself", "deep", "very deep", "number", "large"],
+)
+def test_a_recipe_beyond_the_bounds_is_refused_at_once(tmp_path: Path, content: str, reason: str) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(content)
+    began = time.process_time()
+    with pytest.raises(RecipeError, match=reason) as caught:
+        Recipe.load(path)
+    assert time.process_time() - began < 10
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_aliases_within_the_bounds_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text("model: {name: seq-ner}\ndata: {train: &files [/a.jsonl], dev: *files}\n")
+    data = Recipe.load(path).data
+    assert data.train == data.dev == (Path("/a.jsonl"),)
+
+
+LONG = "x" * 10_000
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        LONG,
+        f"={LONG}",
+        f"{LONG}=1",
+        f"train.{LONG}=1",
+        f"model.{LONG}=1",
+        f"model.name.{LONG}=1",
+        f"{LONG}.a=1",
+        f"data.skip_bad.{LONG}.a=1",
+        ".".join("a" * 5_000) + "=1",
+        f"train.seed=[{LONG}",
+        f"train.seed={LONG}",
+        f"train.seed={'9' * 10_000}",
+        f"train.seed={'x' * 100_001}",
+        f"model.name={LONG}",
+        f"bundle.name={LONG}",
+        f"encoder.name={LONG}",
+        f"encoder.pooling={LONG}",
+        f"data.corpus={LONG}",
+        f"data={{train: {LONG}}}",
+        f"data.leave_out=[{LONG}]",
+        f"data.scheme={LONG}",
+        f"model={{name: stsn, double_tags: [[{LONG}, {LONG}]]}}",
+        f"a={_doubling('{a: &a [x, x, x, x, x, x, x, x, x],', '[{}],')}}}".replace("\n", ""),
+    ],
+    ids=lambda assignment: assignment[:30],
+)
+def test_a_long_override_is_shortened_in_its_error(assignment: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        Recipe.parse(override({**SMALL, "data": {"corpus": "demo", "skip_bad": True}}, [assignment]), "mine.yaml")
+    assert len(str(caught.value)) < 300
+    assert "\n" not in str(caught.value)

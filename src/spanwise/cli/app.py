@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from spanwise import __version__
-from spanwise.errors import SpanwiseError
+from spanwise.errors import SpanwiseError, shortened
 from spanwise.renamed import RenamedWarning, upgrade_flags
 
 app = typer.Typer(
@@ -79,5 +79,5 @@ def _sentence(error: Exception) -> str:
     from rich.markup import escape
 
     if isinstance(error, OSError) and error.filename is not None:
-        return escape(f"{error.filename}: {error.strerror}.")
+        return escape(f"{shortened(str(error.filename), 500)}: {error.strerror}.")
     return escape(str(error))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from spanwise.corpora.yaml_files import first_error, read_yaml
+from spanwise.corpora.yaml_files import MAX_NAME, first_error, read_yaml
 from spanwise.errors import RecipeError
 
 _SECTIONS = "descriptions are a mapping with the sections entities and relations"
@@ -37,7 +37,7 @@ class Descriptions(BaseModel):
 class DataOptions(BaseModel):
     """A named corpus or the user's own files, and which part of it a run uses."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, str_max_length=MAX_NAME)
 
     corpus: str | None = Field(None, description="named corpus (see `spanwise corpora`), instead of files")
     train: tuple[Path, ...] = Field((), description="training files, relative to the recipe")
@@ -63,9 +63,15 @@ class DataOptions(BaseModel):
     descriptions: Descriptions | Path | None = Field(
         None, description="label descriptions, or a file of them; null: `descriptions.yaml` beside the training files"
     )
-    description_sentences: int | None = Field(None, ge=1, description="sentences kept of each description; null: all")
-    sample: int | None = Field(None, ge=1, description="train on N documents, the same ones for every seed")
-    shots: int | None = Field(None, ge=1, description="train on N documents per label, sampled with train.seed")
+    description_sentences: int | None = Field(
+        None, ge=1, le=10_000, description="sentences kept of each description; null: all"
+    )
+    sample: int | None = Field(
+        None, ge=1, le=1_000_000_000, description="train on N documents, the same ones for every seed"
+    )
+    shots: int | None = Field(
+        None, ge=1, le=1_000_000_000, description="train on N documents per label, sampled with train.seed"
+    )
     leave_out: tuple[str, ...] = Field((), description="entity types to hide from training")
 
     @field_validator("descriptions", mode="before")

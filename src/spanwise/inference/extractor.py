@@ -12,6 +12,7 @@ from spanwise.errors import InputError, ModelError
 from spanwise.files import write_text
 from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
+from spanwise.runtime import resolve_device
 from spanwise.schema import Schema
 
 CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
@@ -35,19 +36,23 @@ class Extractor:
         self.task = task or pipeline.task
 
     @classmethod
-    def from_pretrained(cls, source: Path | str, *, device: str = "cpu", reader: str | None = None) -> Extractor:
+    def from_pretrained(
+        cls, source: Path | str, *, device: str = "cpu", reader: str | None = None, verify: bool = True
+    ) -> Extractor:
         """Load a model folder, or download one by its name on the hub.
 
         `reader` names the member of a bundle that makes the predictions; by default the recipe's `model`.
+        `verify=False` skips the checksums of the folder's files.
         """
         from spanwise.pipeline import folder as model_folder
 
+        device = resolve_device(device)
         folder = Path(source)
         if not folder.exists() and _looks_like_hub_name(str(source)):
             folder = _download(str(source))
-        pipeline, card = model_folder.load(folder, reader), folder / MODEL_CARD
+        pipeline, card = model_folder.load(folder, reader, verify=verify), folder / MODEL_CARD
         pipeline.model.to(device)
-        return cls(pipeline, card=card.read_text(encoding="utf-8") if card.exists() else "")
+        return cls(pipeline, card=card.read_text(encoding="utf-8", errors="replace") if card.exists() else "")
 
     @property
     def schema(self) -> Schema:
@@ -248,7 +253,7 @@ def _download(name: str) -> Path:
 
     log.warning("folder %r does not exist; looking for a model of that name on the hub.", name)
     try:
-        kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "README.md"]
+        kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "README.md"]
         return Path(snapshot_download(name, allow_patterns=kinds))
     except (RepositoryNotFoundError, LocalEntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]

@@ -7,7 +7,7 @@ layers. Training, boundary smoothing and decoding are the same as in DSpERT.
 from __future__ import annotations
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.decoding.spans import SpanDecoder, SpanScores
@@ -17,6 +17,7 @@ from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.sampling import all_candidates
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
+from spanwise.seam.config import Dimension
 from spanwise.seam.decoder import NoRows
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Tensors
@@ -25,7 +26,7 @@ from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Tensors
 class BiaffineConfig(SmoothedSpanConfig):
     """Options of the biaffine classifier."""
 
-    hidden: PositiveInt = Field(150, description="units of the two feed-forward layers, for first and last words")
+    hidden: Dimension = Field(150, description="units of the two feed-forward layers, for first and last words")
 
     def decoder(self, schema: Schema) -> SpanDecoder:
         return SpanDecoder(self.nested, self.multi_label)

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from spanwise.decoding.spans import ScreeningScores, SpanRows, SpanScores, TwoStageSpanDecoder
@@ -33,6 +33,7 @@ from spanwise.nn.screening import ScreeningScorer, screening_loss
 from spanwise.nn.spans import SpanLSTM, WidthEmbedding
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
+from spanwise.seam.config import Dimension
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, Output, Rescored, SpanModel, Tensors
 from spanwise.seam.proposals import ALL_NEGATIVES, Negatives
@@ -42,9 +43,9 @@ from spanwise.seam.traits import Traits
 class DSpERTConfig(SmoothedSpanConfig):
     """Options of DSpERT and of its shallow counterparts."""
 
-    hidden: PositiveInt = Field(300, description="d_z, units of the layer before the classifier (eq. 5)")
-    width_dim: PositiveInt = Field(25, description="size of the width embedding (eq. 5)")
-    depth: NonNegativeInt | Literal["all"] = Field(
+    hidden: Dimension = Field(300, description="d_z, units of the layer before the classifier (eq. 5)")
+    width_dim: Dimension = Field(25, description="size of the width embedding (eq. 5)")
+    depth: Annotated[int, Field(ge=0, le=64)] | Literal["all"] = Field(
         "all", description="L̃, number of top encoder blocks in the span Transformer; 0 is the shallow model"
     )
     shared: bool = Field(False, description="use the encoder's own blocks for spans instead of copies of them")
@@ -53,8 +54,11 @@ class DSpERTConfig(SmoothedSpanConfig):
         description="first span vector from its words: `max`, `mean`, `multiplicative` or `additive` (appendix A)",
     )
     pool_dropout: float = Field(0.2, ge=0, lt=1, description="dropout before the aggregation")
-    lstm: NonNegativeInt = Field(
-        0, description="units per direction of a BiLSTM over the spans of each size (the paper: 200); 0 turns it off"
+    lstm: int = Field(
+        0,
+        ge=0,
+        le=4_096,
+        description="units per direction of a BiLSTM over the spans of each size (the paper: 200); 0 turns it off",
     )
     screening_threshold: float | None = Field(
         None,

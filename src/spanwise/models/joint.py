@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Generic, Literal, TypeVar
 
 import torch.nn.functional as F
-from pydantic import Field, PositiveInt
+from pydantic import Field
 from torch import Tensor
 
 from spanwise.decoding.pairs import Activation, PairDecoder, PairRows, PairScores
@@ -20,7 +20,7 @@ from spanwise.decoding.spans import SpanScores
 from spanwise.nn.classification import span_loss
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
-from spanwise.seam.config import SpanConfig
+from spanwise.seam.config import Dimension, Samples, SpanConfig, Width
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, Output, Rescored, SpanModel, Tensors
 from spanwise.seam.proposals import Negatives, Proposer, SpanProposer
@@ -33,14 +33,12 @@ Features = TypeVar("Features", bound=tuple[Tensor, ...])
 class JointConfig(SpanConfig):
     """Options that the joint models share."""
 
-    max_width: PositiveInt | Literal["auto"] = Field(
+    max_width: Width | Literal["auto"] = Field(
         10, description="widest span in words; `auto` covers the share `coverage` of the training entities"
     )
-    negative_spans: int = Field(100, gt=0, description="negative spans sampled per training sentence")
-    negative_pairs: int = Field(
-        100, gt=0, description="pairs of gold entities without a relation, per training sentence"
-    )
-    width_dim: int = Field(25, gt=0, description="size of the width embedding")
+    negative_spans: Samples = Field(100, description="negative spans sampled per training sentence")
+    negative_pairs: Samples = Field(100, description="pairs of gold entities without a relation, per training sentence")
+    width_dim: Dimension = Field(25, description="size of the width embedding")
     relation_threshold: float = Field(0.4, ge=0, le=1, description="lowest probability of a predicted relation")
 
     def traits(self) -> Traits:

@@ -38,9 +38,11 @@ class PointerConfig(ModelConfig):
     matcher: MatcherKind = Field(
         "linear", description="classifier of nested matches: `linear` (eq. 9) or `mlp` (as in the public code)"
     )
-    pointer_weight: float = Field(1.0, gt=0, description="α, weight of the loss of starts and ends in nested mode")
+    pointer_weight: float = Field(
+        1.0, gt=0, le=1e6, description="α, weight of the loss of starts and ends in nested mode"
+    )
     match_weight: float = Field(  # L_match is a mean over n² cells, L_s and L_e are means over n words
-        100.0, gt=0, description="β, weight of the loss of matches in nested mode"
+        100.0, gt=0, le=1e6, description="β, weight of the loss of matches in nested mode"
     )
     dropout: float = Field(0.1, ge=0, lt=1, description="dropout of the task layers")
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 from torch import Tensor
 
 from spanwise.nn.sampling import SampledSpans, sampling_weights
 from spanwise.nn.smoothing import Smoothing, smoothed_loss, smoothed_targets
 from spanwise.seam.batch import Batch
-from spanwise.seam.config import SpanConfig
+from spanwise.seam.config import Dimension, Samples, SpanConfig
 from spanwise.seam.proposals import ALL_NEGATIVES, Negatives
 
 
 class SmoothedSpanConfig(SpanConfig):
     """Options of models trained with boundary smoothing."""
 
-    hidden: PositiveInt
+    hidden: Dimension
     dropout: float = Field(0.4, ge=0, lt=1, description="dropout of the task layers")
-    negatives: PositiveInt | Literal["all"] = Field(
+    negatives: Samples | Literal["all"] = Field(
         "all", description="negative spans per training sentence: `all`, or a number to sample anew in every epoch"
     )
     smoothing: float = Field(0.1, ge=0, lt=1, description="ε of boundary smoothing (Zhu and Li 2022); 0 turns it off")
-    smoothing_distance: PositiveInt = Field(1, description="D, largest distance in words of a smoothed boundary")
+    smoothing_distance: int = Field(1, ge=1, le=32, description="D, largest distance in words of a smoothed boundary")
 
     def negatives_per_example(self) -> Negatives:
         return Negatives(ALL_NEGATIVES if self.negatives == "all" else self.negatives)

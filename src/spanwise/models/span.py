@@ -28,6 +28,7 @@ from spanwise.nn.pairs import context_maxima, max_between, words_between
 from spanwise.nn.spans import WidthEmbedding, boundary_vectors, max_pool_spans
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
+from spanwise.seam.config import Dimension, Samples
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, Output, Rescored
 from spanwise.seam.proposals import Negatives
@@ -40,9 +41,9 @@ class SPANConfig(JointConfig):
         "multi-head",
         description="contextual attention: `multi-head`, `dot-product`, `general` or `additive` (section 3.3)",
     )
-    heads: int = Field(8, gt=0, description="heads of multi-head attention")
-    attention_dim: int = Field(150, gt=0, description="units of additive attention")
-    context_dim: int = Field(150, gt=0, description="units of the reduced context vectors FFNN_F(F_r) and FFNN_T(T_r)")
+    heads: int = Field(8, gt=0, le=256, description="heads of multi-head attention")
+    attention_dim: Dimension = Field(150, description="units of additive attention")
+    context_dim: Dimension = Field(150, description="units of the reduced context vectors FFNN_F(F_r) and FFNN_T(T_r)")
     span_specific: bool = Field(True, description="span-specific attention; off (Table 3): the maximum over the span")
     span_context: bool = Field(True, description="sentence-level span context; off (Table 3): the sentence vector")
     pair_local: bool = Field(True, description="local pair context; off (Table 4): the maximum over the words between")
@@ -51,9 +52,9 @@ class SPANConfig(JointConfig):
         "softmax", description="`softmax` with a class for no relation (section 3.2) or `sigmoid` (loss of section 3.4)"
     )
     span_weight: float = Field(0.4, gt=0, lt=1, description="weight of the span loss; the pair loss gets the rest")
-    negative_spans: int = Field(30, gt=0, description="negative spans sampled per gold span")
-    negative_pairs: int = Field(30, gt=0, description="negative pairs sampled per gold pair")
-    width_dim: int = Field(50, gt=0, description="size of the width embedding")
+    negative_spans: Samples = Field(30, description="negative spans sampled per gold span")
+    negative_pairs: Samples = Field(30, description="negative pairs sampled per gold pair")
+    width_dim: Dimension = Field(50, description="size of the width embedding")
     dropout: float = Field(0.2, ge=0, lt=1, description="dropout of the task layers")
     relation_threshold: float | None = Field(  # type: ignore[assignment]
         None,

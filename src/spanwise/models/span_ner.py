@@ -15,7 +15,7 @@ from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.spans import Representation, SpanRepresentation
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
-from spanwise.seam.config import SpanConfig
+from spanwise.seam.config import Dimension, Samples, SpanConfig
 from spanwise.seam.decoder import NoRows
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Tensors
@@ -28,8 +28,8 @@ class SpanNERConfig(SpanConfig):
     representation: Representation = Field(
         "hybrid", description="span vectors: `boundary`, `pooling` or `hybrid` (eqs. 13 to 15)"
     )
-    negatives: int = Field(100, gt=0, description="negative spans sampled per training sentence (eq. 20)")
-    width_dim: int = Field(25, gt=0, description="size of the width embedding")
+    negatives: Samples = Field(100, description="negative spans sampled per training sentence (eq. 20)")
+    width_dim: Dimension = Field(25, description="size of the width embedding")
 
     def negatives_per_example(self) -> Negatives:
         return Negatives(self.negatives)

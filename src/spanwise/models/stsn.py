@@ -29,6 +29,7 @@ from spanwise.nn.spans import BoundaryScores, WidthEmbedding
 from spanwise.nn.tags import stacked_tags
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
+from spanwise.seam.config import Dimension
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, Output, Rescored
 from spanwise.text.profile import DataProfile
@@ -37,13 +38,13 @@ from spanwise.text.profile import DataProfile
 class STSNConfig(JointConfig):
     """The sizes of the attention layers and of the tagger's embedding, and the ablations of Tables 3 and 4."""
 
-    layers: int = Field(4, ge=0, description="N, number of attention layers; 0 is Table 4's -AttentionLayer")
-    heads: int = Field(8, gt=0, description="attention heads")
+    layers: int = Field(4, ge=0, le=64, description="N, number of attention layers; 0 is Table 4's -AttentionLayer")
+    heads: int = Field(8, gt=0, le=256, description="attention heads")
     label_embedding: bool = Field(
         True, description="tag embeddings as classifier input; off: Table 4's -LabelEmbedding"
     )
     feedback: bool = Field(True, description="entities and relations inform the labels; off: Table 4's -E&R-L-A")
-    label_dim: int = Field(150, gt=0, description="size of the tag embedding")
+    label_dim: Dimension = Field(150, description="size of the tag embedding")
     predicted_tags: float = Field(
         0.0,
         ge=0,
@@ -53,7 +54,7 @@ class STSNConfig(JointConfig):
     double_tags: tuple[tuple[str, str], ...] | Literal["auto"] = Field(
         "auto", description="tags of words in two entities; `auto`: those that occur in the training data"
     )
-    width_dim: int = Field(150, gt=0, description="size of the width embedding")
+    width_dim: Dimension = Field(150, description="size of the width embedding")
 
     def fitted(self, profile: DataProfile) -> STSNConfig:
         fitted = super().fitted(profile)

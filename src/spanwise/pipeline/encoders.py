@@ -57,7 +57,22 @@ def load_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase
             raise EncoderError(f"encoder {name!r} cannot be loaded ({reason}); give a folder or hub name.") from None
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes up an empty one where files are missing
         raise EncoderError(f"encoder {name!r} has no vocabulary; add the tokenizer files to the folder.")
+    try:
+        check_vocabulary(transformer, tokenizer)
+    except EncoderError as error:
+        raise EncoderError(f"encoder {name!r}: {error}") from None
     return remove_pooler(transformer), tokenizer
+
+
+def check_vocabulary(transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Refuse word pieces without an embedding: the first text that has one would fail."""
+    rows = transformer.get_input_embeddings().num_embeddings
+    highest = max(tokenizer.get_vocab().values(), default=0)
+    if highest >= rows:
+        raise EncoderError(
+            f"the tokenizer has ids up to {highest}, but the encoder only embeds ids below {rows}; "
+            f"use the tokenizer that belongs to the encoder."
+        )
 
 
 def _source(name: str) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +16,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spanwise import __version__
-from spanwise.errors import ModelError, SchemaError, SpanwiseError
+from spanwise.errors import EncoderError, ModelError, SchemaError, SpanwiseError, shortened
 from spanwise.files import atomic_file, write_text
 from spanwise.pipeline.blueprint import Blueprint
-from spanwise.pipeline.encoders import quiet_transformers, remove_pooler
+from spanwise.pipeline.encoders import check_vocabulary, quiet_transformers, remove_pooler
+from spanwise.pipeline.integrity import FORMAT, SizeLimit, check_version, checksum, verify_checksums
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.recipe import BundleSection, EncoderConfig, ModelSection
 from spanwise.renamed import stored_name, upgrade_keys
@@ -31,12 +35,19 @@ OBSOLETE = frozenset(("labels.read", "labels.read_by"))  # stored by earlier ver
 
 
 def save(pipeline: TorchPipeline, folder: Path) -> None:
-    """Write a model folder; the weights come last, so that a folder with weights is complete."""
+    """Write a model folder; the config comes last, with the checksums of all other files that a model is read from."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / CONFIG, json.dumps(_config(pipeline), indent=2, ensure_ascii=False) + "\n")
-    write_text(folder / SCHEMA, json.dumps(pipeline.schema.to_dict(), indent=2, ensure_ascii=False) + "\n")
-    pipeline.tokenizer.save_pretrained(folder)
-    save_weights(pipeline.model, folder / WEIGHTS)
+    write_text(folder / SCHEMA, _json(pipeline.schema.to_dict()))
+    tokenizer = [Path(path) for path in pipeline.tokenizer.save_pretrained(folder)]
+    checksums = {path.name: checksum(path) for path in (folder / SCHEMA, *tokenizer) if path.is_file()}
+    with atomic_file(folder / CONFIG) as config, atomic_file(folder / WEIGHTS) as weights:  # renamed in a row
+        save_weights(pipeline.model, weights)
+        checksums[WEIGHTS] = checksum(weights)
+        config.write_text(_json({**_config(pipeline), "checksums": checksums}), encoding="utf-8")
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def _config(pipeline: TorchPipeline) -> dict[str, Any]:
@@ -45,6 +56,7 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
     return {
         "model_type": transformer.model_type,  # lets AutoTokenizer find its class
         "spanwise": __version__,
+        "format": FORMAT,
         "encoder": {**blueprint.encoder.model_dump(mode="json"), "name": Path(blueprint.encoder.name).name},
         "model": blueprint.model.model_dump(mode="json"),
         "bundle": blueprint.bundle and blueprint.bundle.model_dump(mode="json"),
@@ -63,9 +75,8 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
 
 
 def save_weights(model: Trainable, path: Path) -> None:
-    with atomic_file(path) as draft:
-        stored = {**dict(model.named_parameters()), **persistent_buffers(model)}
-        save_file({name: value.detach().contiguous() for name, value in stored.items()}, draft)
+    stored = {**dict(model.named_parameters()), **persistent_buffers(model)}
+    save_file({name: value.detach().contiguous() for name, value in stored.items()}, path)
 
 
 def persistent_buffers(model: Trainable) -> dict[str, Tensor]:
@@ -74,27 +85,42 @@ def persistent_buffers(model: Trainable) -> dict[str, Tensor]:
     return {name: value for name, value in model.named_buffers() if name in kept}
 
 
-def load(folder: Path | str, reader: str | None = None) -> TorchPipeline:
-    """Read a model folder that `save` wrote; `reader` names the member of a bundle that makes the predictions."""
+def load(folder: Path | str, reader: str | None = None, *, verify: bool = True) -> TorchPipeline:
+    """Read a model folder that `save` wrote; `reader` names the member of a bundle that makes the predictions.
+
+    `verify=False` skips the checksums, such as for a schema that was edited on purpose.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise ModelError(f"{folder}: this model folder does not exist; train one with `spanwise train`.")
-    config, schema = upgrade_keys(_read_json(folder / CONFIG)), _schema(folder / SCHEMA)
-    transformer, tokenizer = _transformer(folder, config)
+    config = upgrade_keys(_read_json(folder / CONFIG))
+    check_version(config, folder / CONFIG)
+    if verify:
+        verify_checksums(config, folder, (SCHEMA, WEIGHTS))
+    schema, limit = _schema(folder / SCHEMA), SizeLimit(_element_count(folder / WEIGHTS), folder / CONFIG)
+    with limit:
+        pipeline = _build(folder, config, schema, reader, limit)
+    load_weights(pipeline.model, folder / WEIGHTS)
+    pipeline.model.eval()
+    return pipeline
+
+
+def _build(folder: Path, config: dict[str, Any], schema: Schema, reader: str | None, limit: SizeLimit) -> TorchPipeline:
+    """The model that the config describes, with weights still to be read."""
+    transformer, tokenizer = _transformer(folder, config, limit)
     try:
         blueprint = _blueprint(config)
     except (KeyError, TypeError, ValueError, SpanwiseError) as error:
         raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
     blueprint = blueprint.with_reader(reader)
     try:
-        pipeline = TorchPipeline(blueprint, schema, transformer, tokenizer)
+        return TorchPipeline(blueprint, schema, transformer, tokenizer)
+    except ModelError:
+        raise
     except SchemaError as error:
         raise ModelError(f"{folder / SCHEMA}: {error}") from None
     except (KeyError, TypeError, ValueError, RuntimeError, SpanwiseError) as error:
         raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
-    load_weights(pipeline.model, folder / WEIGHTS)
-    pipeline.model.eval()
-    return pipeline
 
 
 def _blueprint(config: dict[str, Any]) -> Blueprint:
@@ -111,19 +137,40 @@ def _blueprint(config: dict[str, Any]) -> Blueprint:
 def load_weights(model: Trainable, path: Path) -> None:
     """Fill the model from a safetensors file that must hold exactly its parameters and persistent buffers."""
     wanted = {**dict(model.named_parameters()), **persistent_buffers(model)}
+    with _opened(path) as file:
+        stored = {name for name in file.keys() if not _obsolete(name)}  # noqa: SIM118
+        source = {name: stored_name(name, stored) for name in wanted}
+        if odd := set(source.values()) ^ stored:
+            odd_name = shortened(min(odd))
+            raise ModelError(f"{path}: the weights do not fit the model (such as {odd_name}); train it again.")
+        for name, parameter in wanted.items():
+            _fill(parameter, file.get_tensor(source[name]), f"{path}: {name}")
+
+
+@torch.no_grad()
+def _fill(parameter: Tensor, tensor: Tensor, where: str) -> None:
+    if tensor.shape != parameter.shape:
+        shapes = f"{tuple(tensor.shape)} instead of {tuple(parameter.shape)}"
+        raise ModelError(f"{where} has shape {shapes}; train it again.")
+    if tensor.dtype != parameter.dtype and not (tensor.is_floating_point() and parameter.is_floating_point()):
+        raise ModelError(f"{where} has the type {tensor.dtype} instead of {parameter.dtype}; train it again.")
+    parameter.copy_(tensor)
+    if not torch.isfinite(parameter).all():
+        raise ModelError(f"{where} has weights that are not finite numbers; train it again.")
+
+
+def _element_count(path: Path) -> int:
+    """How many numbers a safetensors file holds, by its header."""
+    with _opened(path) as file:
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A safetensors file; what is wrong with it ends with one sentence."""
     try:
         with safe_open(path, framework="pt") as file:
-            stored = {name for name in file.keys() if not _obsolete(name)}  # noqa: SIM118
-            source = {name: stored_name(name, stored) for name in wanted}
-            if odd := set(source.values()) ^ stored:
-                raise ModelError(f"{path}: the weights do not fit the model (such as {min(odd)}); train it again.")
-            with torch.no_grad():
-                for name, parameter in wanted.items():
-                    tensor = file.get_tensor(source[name])
-                    if tensor.shape != parameter.shape:
-                        shapes = f"{tuple(tensor.shape)} instead of {tuple(parameter.shape)}"
-                        raise ModelError(f"{path}: {name} has shape {shapes}; train it again.")
-                    parameter.copy_(tensor)
+            yield file
     except FileNotFoundError:
         raise ModelError(f"{path.parent}: {path.name} is missing; copy the whole model folder.") from None
     except (SafetensorError, OSError) as error:
@@ -134,17 +181,23 @@ def _obsolete(name: str) -> bool:
     return any(name == old or name.endswith(f".{old}") for old in OBSOLETE)
 
 
-def _transformer(folder: Path, config: dict[str, Any]) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _transformer(
+    folder: Path, config: dict[str, Any], limit: SizeLimit
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     try:
         with quiet_transformers():
-            settings = dict(config["transformer"])
+            settings = {key: value for key, value in config["transformer"].items() if key != "num_labels"}
+            limit.check_numbers(settings)
             transformer = AutoModel.from_config(AutoConfig.for_model(settings.pop("model_type"), **settings))
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             vocabulary = any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "tokenizer.model"))
             if not (vocabulary and (folder / "tokenizer_config.json").is_file()):
                 raise ModelError(f"{folder}: the tokenizer's files are missing; copy the whole model folder.")
+            check_vocabulary(transformer, tokenizer)
+    except EncoderError as error:
+        raise ModelError(f"{folder / 'tokenizer.json'}: {error}") from None
     except SpanwiseError:
         raise
     except Exception as error:  # transformers raises nearly anything for a damaged folder

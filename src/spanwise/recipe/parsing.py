@@ -10,12 +10,13 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from spanwise.corpora.options import DataOptions
-from spanwise.corpora.yaml_files import deep_copy, first_error, read_yaml
-from spanwise.errors import RecipeError
+from spanwise.corpora.yaml_files import MAX_DEPTH, deep_copy, first_error, parse_yaml, read_yaml
+from spanwise.errors import RecipeError, shortened
 from spanwise.renamed import upgrade_keys
 
 RECIPE = "recipe.yaml"  # in a run folder
 RECIPES = Path(__file__).parent.parent / "recipes"
+MAX_OVERRIDE = 100_000  # characters
 Section = TypeVar("Section", bound=BaseModel)
 
 
@@ -59,10 +60,17 @@ def override(data: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key:
-            raise RecipeError(f"--set takes key=value, as in --set train.seed=2, not {assignment!r}.")
-        *sections, last = key.split(".")
-        _section(result, sections, key)[last] = _value(key, value)
+            raise RecipeError(f"--set takes key=value, as in --set train.seed=2, not {shortened(assignment)!r}.")
+        *sections, last = _path(key)
+        _section(result, sections, shortened(key))[last] = _value(shortened(key), value)
     return result
+
+
+def _path(key: str) -> list[str]:
+    parts = key.split(".")
+    if len(parts) > MAX_DEPTH:
+        raise RecipeError(f"--set {shortened(key)}: the key has more than {MAX_DEPTH} parts.")
+    return parts
 
 
 def _section(data: dict[str, Any], sections: Iterable[str], key: str) -> dict[str, Any]:
@@ -72,13 +80,15 @@ def _section(data: dict[str, Any], sections: Iterable[str], key: str) -> dict[st
             data[section] = {}
         data = data[section]
         if not isinstance(data, dict):
-            raise RecipeError(f"--set {key}: {section!r} is a value and has no keys.")
+            raise RecipeError(f"--set {key}: {shortened(section)!r} is a value and has no keys.")
     return data
 
 
 def _value(key: str, text: str) -> Any:
+    if len(text) > MAX_OVERRIDE:
+        raise RecipeError(f"--set {key}: the value has more than {MAX_OVERRIDE:,} characters; write it in the recipe.")
     try:
-        return yaml.safe_load(text)
+        return parse_yaml(text)
     except (yaml.YAMLError, ValueError, RecursionError):
         raise RecipeError(f"--set {key}: {text!r:.60} is not a YAML value.") from None
 

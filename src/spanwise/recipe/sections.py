@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from spanwise.corpora.options import DataOptions
-from spanwise.corpora.yaml_files import first_error
+from spanwise.corpora.yaml_files import MAX_NAME, first_error
 from spanwise.errors import RecipeError
 from spanwise.recipe.parsing import anchored, read_recipe, validated
 from spanwise.renamed import upgrade_keys
@@ -28,7 +28,7 @@ from spanwise.seam.registry import find_model
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, str_max_length=MAX_NAME, allow_inf_nan=False)
 
 
 class EncoderConfig(_Section):
@@ -50,10 +50,12 @@ class EncoderConfig(_Section):
     window: Literal["text", "sentence"] = Field(
         "text", description="text of one window: as much as fits (`text`) or one `sentence`"
     )
-    max_pieces: int | None = Field(None, ge=64, description="word pieces of one window; null: the encoder's limit")
+    max_pieces: int | None = Field(
+        None, ge=64, le=1_000_000, description="word pieces of one window; null: the encoder's limit"
+    )
     pieces_per_word: int = Field(16, ge=1, le=32, description="word pieces of one word; longer words are truncated")
     overlap: int = Field(
-        64, ge=0, description="word pieces shared by neighboring windows, at most a quarter of a window"
+        64, ge=0, le=100_000, description="word pieces shared by neighboring windows, at most a quarter of a window"
     )
 
 
@@ -100,21 +102,25 @@ class BundleSection(ModelSection):
 class TrainSection(_Section):
     """How long and how fast a model learns."""
 
-    epochs: int = Field(10, ge=1, description="passes over the training data")
-    batch_size: int = Field(16, ge=1, description="sentences per batch; a window of a long document counts as several")
-    accumulate: int = Field(1, ge=1, description="batches per optimizer step")
-    encoder_lr: float = Field(2e-4, gt=0, description="learning rate of the pretrained encoder")
-    task_lr: float = Field(1e-3, gt=0, description="learning rate of the new layers")
-    weight_decay: float = Field(0.01, ge=0, description="weight decay; none on biases and norms")
+    epochs: int = Field(10, ge=1, le=10_000, description="passes over the training data")
+    batch_size: int = Field(
+        16, ge=1, le=65_536, description="sentences per batch; a window of a long document counts as several"
+    )
+    accumulate: int = Field(1, ge=1, le=1_024, description="batches per optimizer step")
+    encoder_lr: float = Field(2e-4, gt=0, le=10, description="learning rate of the pretrained encoder")
+    task_lr: float = Field(1e-3, gt=0, le=10, description="learning rate of the new layers")
+    weight_decay: float = Field(0.01, ge=0, le=100, description="weight decay; none on biases and norms")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps with a rising rate; then linear decay to 0")
-    clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
-    patience: int | None = Field(None, ge=1, description="epochs without a better dev F1 before training stops")
-    seed: int = Field(1, ge=0, description="seed of everything random; the same seed gives the same model")
+    clip: float = Field(1.0, gt=0, le=1e6, description="largest norm of the gradient")
+    patience: int | None = Field(
+        None, ge=1, le=10_000, description="epochs without a better dev F1 before training stops"
+    )
+    seed: int = Field(1, ge=0, lt=2**63, description="seed of everything random; the same seed gives the same model")
     precision: Literal["fp32", "bf16"] = Field(
         "fp32", description="`fp32` or `bf16`; bf16 falls back to fp32 with a warning"
     )
     checkpoint_steps: int | None = Field(
-        None, ge=1, description="steps between checkpoints, besides one after every epoch"
+        None, ge=1, le=1_000_000_000, description="steps between checkpoints, besides one after every epoch"
     )
     tensorboard: bool = Field(False, description="write TensorBoard curves into the run folder (extra `tensorboard`)")
 
@@ -122,7 +128,9 @@ class TrainSection(_Section):
 class EvaluationSection(_Section):
     """How dev data is read during training, and the threshold that is stored with the model."""
 
-    token_budget: int = Field(4096, ge=64, description="word pieces of one batch on dev, padding included")
+    token_budget: int = Field(
+        4096, ge=64, le=10_000_000, description="word pieces of one batch on dev, padding included"
+    )
     threshold: float | None = Field(
         None,
         gt=0,

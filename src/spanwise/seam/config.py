@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field
 
 from spanwise.schema import Schema
 from spanwise.seam.decoder import Decoder
@@ -13,11 +13,17 @@ from spanwise.seam.proposals import Negatives, Proposer, SpanProposer
 from spanwise.seam.traits import Traits
 from spanwise.text.profile import DataProfile
 
+# Sizes with upper bounds: beyond any use, and small enough that a typo does not exhaust the memory.
+MAX_WIDTH = 512
+Width = Annotated[int, Field(ge=1, le=MAX_WIDTH)]  # words of a span
+Dimension = Annotated[int, Field(ge=1, le=8_192)]  # units of a layer or of an embedding
+Samples = Annotated[int, Field(ge=1, le=1_000_000)]  # negatives per example or per gold item
+
 
 class ModelConfig(BaseModel):
     """Options of one model; unknown keys are rejected."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, str_max_length=1_000, allow_inf_nan=False)
 
     def fitted(self, profile: DataProfile) -> Self:
         """The same options with every "auto" derived from the training data."""
@@ -42,7 +48,7 @@ class ModelConfig(BaseModel):
 class SpanConfig(ModelConfig):
     """Options of models that classify spans up to a width."""
 
-    max_width: PositiveInt | Literal["auto"] = Field(
+    max_width: Width | Literal["auto"] = Field(
         "auto", description="widest span in words; `auto` covers the share `coverage` of the training entities"
     )
     coverage: float = Field(
@@ -57,7 +63,7 @@ class SpanConfig(ModelConfig):
     def fitted(self, profile: DataProfile) -> Self:
         if self.max_width != "auto":
             return self
-        return self.model_copy(update={"max_width": profile.covering_width(self.coverage)})
+        return self.model_copy(update={"max_width": min(profile.covering_width(self.coverage), MAX_WIDTH)})
 
     def traits(self) -> Traits:
         width = None if self.max_width == "auto" else self.max_width

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.errors import ModelError, RecipeError
+from spanwise.errors import ModelError, RecipeError, shortened
 
 if TYPE_CHECKING:
     from spanwise.seam.decoder import Decoder
@@ -34,7 +34,8 @@ def find_model(name: str) -> type[SpanModel]:
 
     entry = _entries(MODELS).get(name)
     if entry is None:
-        raise RecipeError(f"unknown model {name!r}; choose from {', '.join(model_names())} (see `spanwise models`).")
+        known = ", ".join(model_names())
+        raise RecipeError(f"unknown model {shortened(name)!r}; choose from {known} (see `spanwise models`).")
     found = entry.load()
     if not (isinstance(found, type) and issubclass(found, SpanModel)):
         raise RecipeError(f"model {name!r} is not a SpanModel; correct its entry point {entry.value!r}.")
