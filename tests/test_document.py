@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+import re
+from html import unescape
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -176,3 +180,83 @@ def test_the_outermost_entities_win_over_those_inside_and_across_them() -> None:
     inner, outer, across = Entity(2, 4, "Place"), Entity(0, 6, "Organization"), Entity(5, 9, "Person")
     assert outermost([inner, outer, across]) == (outer,)
     assert outermost([inner, across]) == (inner, across)
+
+
+FULL = Document(
+    TEXT,
+    words=(Offsets(0, 4), Offsets(5, 8), Offsets(9, 11), Offsets(11, 12)),
+    entities=(MARA, Entity(5, 11, "Person", 0.5, head=Offsets(9, 11))),
+    relations=(Relation(0, 1, "met", 0.25),),
+    id="d7",
+    metadata={"source": "x"},
+)
+
+
+@pytest.mark.parametrize("document", [FULL, Document(TEXT), Document("")], ids=["full", "text", "empty"])
+def test_a_document_comes_back_from_its_dictionary_and_from_json(document: Document) -> None:
+    record = document.to_dict()
+    for again in (Document.from_dict(record), Document.from_dict(json.loads(json.dumps(record)))):
+        assert again == document
+        assert again.metadata == document.metadata
+
+
+def test_a_dictionary_leaves_out_what_is_empty_or_certain() -> None:
+    assert Document(TEXT, entities=(MARA,)).to_dict() == {
+        "text": TEXT,
+        "entities": [{"start": 0, "end": 4, "label": "Person"}],
+        "relations": [],
+    }
+    assert FULL.to_dict()["entities"][1] == {"start": 5, "end": 11, "label": "Person", "score": 0.5, "head": [9, 11]}
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        ([], "the document is of type list; give a dictionary as `to_dict` returns it."),
+        ({"text": TEXT, "label": []}, "the document has the unknown key 'label'; choose from text, words, "),
+        ({"entities": []}, "the document has no 'text'; add it."),
+        ({"text": 3}, "the document has a 'text' of type int; correct it."),
+        ({"text": TEXT, "entities": [[0, 4, "Person"]]}, "entities[0] is of type list; "),
+        ({"text": TEXT, "entities": [{"start": 0, "end": 4}]}, "entities[0] has no 'label'; add it."),
+        ({"text": TEXT, "entities": [{"start": "0", "end": 4, "label": "X"}]}, "entities[0] has a 'start' of type str"),
+        ({"text": TEXT, "entities": [{"start": 0, "end": True, "label": "X"}]}, "entities[0] has a 'end' of type bool"),
+        (
+            {"text": TEXT, "entities": [{"start": 0, "end": 4, "label": "X", "head": [1]}]},
+            "the head of entities[0] is [1], but should be a start and an end; correct it.",
+        ),
+        ({"text": TEXT, "words": [[0, 4], "met"]}, "words[1] is 'met', but should be a start and an end; correct it."),
+        (
+            {"text": TEXT, "relations": [{"head": 0, "tail": 1, "kind": "met"}]},
+            "relations[0] has the unknown key 'kind'",
+        ),
+        ({"text": TEXT, "entities": [{"start": 0, "end": 99, "label": "X"}]}, "lies beyond the text's 12 characters"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else repr(value)[:40],
+)
+def test_a_dictionary_of_another_kind_is_refused(record: Any, sentence: str) -> None:
+    with pytest.raises(AnnotationError, match=re.escape(sentence)):
+        Document.from_dict(record)
+
+
+def test_a_printed_document_lists_its_entities_and_relations() -> None:
+    document = Document("Mara\nmet Bo.", entities=(Entity(0, 4, "Person", 0.987), Entity(5, 11, "Event")))
+    assert str(document) == "Mara\nmet Bo.\n  Mara [Person] 0.99\n  met Bo [Event] 1.00"
+    assert str(FULL).splitlines()[-1] == "  Mara —met→ met Bo 0.25"
+    assert str(Document(TEXT)) == TEXT
+
+
+def test_a_long_text_is_printed_by_its_beginning() -> None:
+    end = Entity(5995, 5999, "Person")
+    first, *rest = str(Document("x " * 3000, entities=(end,))).splitlines()
+    assert (len(first), first[-1]) == (302, "…")
+    assert rest == ["  x x [Person] 1.00"]
+
+
+def test_a_notebook_shows_the_page_of_the_document() -> None:
+    html = Document("Mara <b> met Bo.", entities=(MARA,), id='"d7"')._repr_html_()
+    (page,) = re.findall('srcdoc="([^"]*)"', html)
+    assert '<mark class="c0"' in unescape(page)
+    assert "Mara</mark> &lt;b&gt; met Bo." in unescape(page)
+    assert html.startswith("<iframe ")
+    assert html.count("<") == 2  # the frame alone: the page is its attribute, and its styles stay inside it
+    assert "http" not in unescape(page).replace("http-equiv", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ class Span(Protocol):
 
 
 S = TypeVar("S", bound=Span)
+SHOWN_CHARACTERS = 300  # of a text that is printed
 ANNOTATED = "annotated"  # metadata key for the entity labels that a document was annotated for; if absent, all labels
 
 
@@ -105,6 +106,50 @@ class Document:
             cursor += len(word) + len(joiner)
         marked = entities_on_words(offsets, entities, id)
         return cls(joiner.join(pieces), tuple(offsets), marked, tuple(relations), id, metadata or {})
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Document:
+        """The document of a dictionary that `to_dict` gave."""
+        values = _fields_of(record, Document, "the document")
+        words = (_offsets(word, f"words[{index}]") for index, word in enumerate(values.get("words", ())))
+        entities = (_entity(row, f"entities[{index}]") for index, row in enumerate(values.get("entities", ())))
+        relations = (_relation(row, f"relations[{index}]") for index, row in enumerate(values.get("relations", ())))
+        return cls(**{**values, "words": tuple(words), "entities": tuple(entities), "relations": tuple(relations)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain JSON values, as the `jsonl` format writes it; what is empty or certain is left out."""
+        words = {"words": [list(word) for word in self.words]} if self.words else {}
+        return {
+            "text": self.text,
+            **words,
+            "entities": [
+                {
+                    "start": e.start,
+                    "end": e.end,
+                    "label": e.label,
+                    **_score(e),
+                    **({"head": [*e.head]} if e.head else {}),
+                }
+                for e in self.entities
+            ],
+            "relations": [{"head": r.head, "tail": r.tail, "label": r.label, **_score(r)} for r in self.relations],
+            **({"id": self.id} if self.id else {}),
+            **({"metadata": dict(self.metadata)} if self.metadata else {}),
+        }
+
+    def __str__(self) -> str:
+        """The text, shortened, then the entities and the relations, one per line."""
+        text = self.text if len(self.text) <= SHOWN_CHARACTERS else f"{self.text[:SHOWN_CHARACTERS]} …"
+        names = [" ".join(self.text_of(entity).split()) for entity in self.entities]
+        entities = (f"{name} [{e.label}] {e.score:.2f}" for name, e in zip(names, self.entities, strict=True))
+        relations = (f"{names[r.head]} —{r.label}→ {names[r.tail]} {r.score:.2f}" for r in self.relations)
+        return "\n  ".join([text, *entities, *relations])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from spanwise.render.notebook import to_notebook
+
+        return to_notebook(self)
 
     def text_of(self, span: Entity | Offsets) -> str:
         """The text that an entity or a word covers."""
@@ -201,6 +246,49 @@ class Document:
                         f"{_named(self.id)} relation {index} ({relation.label!r}) has entity {entity} as its {side}, "
                         f"but the document has {len(self.entities)} entities; correct the index or leave it out."
                     )
+
+
+# What each field of a dictionary is, by the class that it is for.
+_TYPES: Mapping[type, Mapping[str, type | tuple[type, ...]]] = {
+    Document: {"text": str, "words": list, "entities": list, "relations": list, "id": str, "metadata": dict},
+    Entity: {"start": int, "end": int, "label": str, "score": (int, float), "head": (list, tuple)},
+    Relation: {"head": int, "tail": int, "label": str, "score": (int, float)},
+}
+
+
+def _fields_of(record: object, kind: type, what: str) -> dict[str, Any]:
+    """The fields of a dictionary, if it has those that the class needs, none that it lacks, and each of its type."""
+    types = _TYPES[kind]
+    if not isinstance(record, Mapping):
+        raise AnnotationError(f"{what} is of type {type(record).__name__}; give a dictionary as `to_dict` returns it.")
+    if unknown := [key for key in record if key not in types]:
+        raise AnnotationError(f"{what} has the unknown key {unknown[0]!r}; choose from {', '.join(types)}.")
+    if missing := [f.name for f in fields(kind) if f.default is f.default_factory is MISSING and f.name not in record]:
+        raise AnnotationError(f"{what} has no {missing[0]!r}; add it.")
+    for key, value in record.items():
+        if isinstance(value, bool) or not isinstance(value, types[key]):
+            raise AnnotationError(f"{what} has a {key!r} of type {type(value).__name__}; correct it.")
+    return dict(record)
+
+
+def _entity(record: object, what: str) -> Entity:
+    values = _fields_of(record, Entity, what)
+    return Entity(**{**values, "head": _offsets(values["head"], f"the head of {what}")} if "head" in values else values)
+
+
+def _relation(record: object, what: str) -> Relation:
+    return Relation(**_fields_of(record, Relation, what))
+
+
+def _offsets(value: object, what: str) -> Offsets:
+    """A pair of character offsets, which JSON has as an array."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2 or not all(type(bound) is int for bound in value):
+        raise AnnotationError(f"{what} is {repr(value)[:60]}, but should be a start and an end; correct it.")
+    return Offsets(*value)
+
+
+def _score(annotation: Entity | Relation) -> dict[str, float]:
+    return {} if annotation.score == 1.0 else {"score": annotation.score}
 
 
 def entities_on_words(

@@ -15,6 +15,8 @@ import numpy as np
 from spanwise.errors import InputError, shortened
 
 THREADS_VARIABLE = "SPANWISE_THREADS"
+_threads_set = False  # by `set_threads`, in this process
+_model_process: int | None = None  # the process that first loaded a model
 
 
 def available_cores() -> int:
@@ -24,12 +26,36 @@ def available_cores() -> int:
 
 def set_threads(count: int | None = None) -> int:
     """Set the threads of torch to the argument, else SPANWISE_THREADS, else this process's share of the cores."""
+    global _threads_set
+    if count is not None and count < 1:
+        raise InputError(f"threads= is a number of threads, at least 1, not {count!r}.")
     import torch
 
     chosen = count or _threads_asked_for() or max(1, available_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
     torch.set_num_threads(chosen)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _threads_set = True
     return chosen
+
+
+def use_threads(count: int | None = None) -> None:
+    """The threads of a model that is loaded: the argument, else SPANWISE_THREADS where none were set before.
+
+    Without either, torch keeps the number that it has.
+    """
+    if count is not None or (not _threads_set and _threads_asked_for()):
+        set_threads(count)
+
+
+def check_not_forked() -> None:
+    """Refuse a fork of a process that has a model: torch would wait there for threads that only its parent has."""
+    global _model_process
+    _model_process = _model_process or os.getpid()
+    if _model_process != os.getpid():
+        raise InputError(
+            "this process was forked from one that has loaded a model, and PyTorch can hang in it; start the workers "
+            "with the method 'spawn', or load the model in the workers alone."
+        )
 
 
 def _threads_asked_for() -> int | None:

@@ -51,7 +51,7 @@ def test_wrong_usage_ends_with_2_and_no_traceback(command: Command, arguments: s
 
 
 def test_debug_shows_the_traceback(command: Command) -> None:
-    with pytest.raises(ModelError, match="this model folder does not exist"):
+    with pytest.raises(ModelError, match="model folder 'nope' does not exist"):
         command("--debug", "predict", "nope", "-")
 
 
@@ -82,5 +82,5 @@ def test_a_process_of_its_own_keeps_the_contract(trained: Path, tmp_path: Path) 
     refused = python("predict", tmp_path / "nope")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.splitlines() == [
-        f"error: {tmp_path / 'nope'}: this model folder does not exist; train one with `spanwise train`."
+        f"error: model folder '{tmp_path / 'nope'}' does not exist; check the path, or train one with `spanwise train`."
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,20 @@ def test_without_files_the_models_own_test_data_is_scored(command: Command, trai
     own = command("evaluate", trained, "--json")
     assert own.code == 0
     assert own.out == command("evaluate", trained, easy_files / "test.jsonl", "--json").out
+
+
+def test_a_model_without_test_data_says_how_to_give_a_file(command: Command, trained: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(trained, tmp_path / "model"))
+    recipe = (model / "recipe.yaml").read_text()
+    (model / "recipe.yaml").write_text(re.sub(r"^  test:\n(  - .*\n)+", "", recipe, flags=re.MULTILINE))
+    refusal = command("evaluate", model).refusal
+    assert "has no split 'test'; it has ['dev', 'train']; " in refusal
+    assert f"give a labeled file (`spanwise evaluate {model} FILE`), or choose a split with --split." in refusal
+    (model / "recipe.yaml").unlink()
+    assert (
+        f"give a labeled file (`spanwise evaluate {model} FILE`), or --corpus NAME."
+        in command("evaluate", model).refusal
+    )
 
 
 def test_gold_across_words_counts_as_missed(command: Command, trained: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +14,12 @@ import pytest
 
 from label_askers import emboldened
 from spanwise import formats
+from spanwise.formats import plain
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 
 Command = Callable[..., Any]
+LEGACY = Path(__file__).resolve().parents[1] / "legacy"
 TEXTS = ["Ada Moss met Bo in Upper Dale .", "", "In Westmoor it rained ."]
 
 
@@ -67,6 +71,165 @@ def test_plain_lines_are_texts(command: Command, trained: Path, wanted: Any, tmp
         assert done.code == 0
         assert [record["text"] for record in records(done.out)] == TEXTS
         assert spans(done.out) == wanted
+
+
+NOTES = "Ada Moss met Bo in Upper Dale .\r\n\nIn Westmoor it rained .\n"
+
+
+def found_in(trained: Path, text: str) -> list[tuple[int, int, str]]:
+    return [(e.start, e.end, e.label) for e in Extractor.from_pretrained(trained)(text).entities]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["bare", "byte order mark"])
+def test_a_text_file_is_one_document(command: Command, trained: Path, tmp_path: Path, mark: bytes) -> None:
+    (tmp_path / "notes.TXT").write_bytes(mark + NOTES.encode())
+    done = command("predict", trained, tmp_path / "notes.TXT")
+    assert (done.code, done.err) == (0, "1 document\n")
+    (record,) = records(done.out)
+    assert (record["text"], record["id"]) == (NOTES, "notes.TXT")
+    assert spans(done.out) == [found_in(trained, NOTES)]
+    assert len(record["entities"]) == 4
+
+
+def test_a_folder_of_text_files_is_a_document_per_file(command: Command, trained: Path, tmp_path: Path) -> None:
+    for name, text in {
+        "b.txt": NOTES,
+        "a/c.txt": "Bo left .",
+        "a/empty.txt": "",
+        ".hidden.txt": "x",
+        "c.md": "x",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(text.encode())
+    done = command("predict", trained, tmp_path)
+    assert done.err == "3 documents\n"
+    assert {record["id"]: record["text"] for record in records(done.out)} == {
+        "a/c.txt": "Bo left .",
+        "a/empty.txt": "",
+        "b.txt": NOTES,
+    }
+    assert spans(done.out)[2] == found_in(trained, NOTES)
+
+
+@pytest.mark.parametrize(
+    "text", [NOTES, "[Music] Bo left Kell .", "\n\n  Bo left Kell ."], ids=["notes", "bracket", "blank"]
+)
+def test_plain_text_on_standard_input_is_one_document(command: Command, trained: Path, text: str) -> None:
+    done = command("predict", trained, stdin=text.encode())
+    assert [(record["text"], record.get("id")) for record in records(done.out)] == [(text, None)]
+    assert spans(done.out) == [found_in(trained, text)]
+
+
+def test_blank_lines_before_json_lines_are_passed_over(command: Command, trained: Path, wanted: Any) -> None:
+    for blank in (b"\n", b" \r\n" * 10_000, b"\xef\xbb\xbf\n"):
+        assert spans(command("predict", trained, stdin=blank + jsonl(*TEXTS)).out) == wanted
+
+
+def test_any_file_is_plain_text_when_asked_for(command: Command, trained: Path, tmp_path: Path) -> None:
+    text = '{"text": "Bo left Kell ."}'
+    (tmp_path / "notes.md").write_text(text)
+    for done in (
+        command("predict", trained, tmp_path / "notes.md", "--from", "text"),
+        command("predict", trained, "--from", "text", stdin=text.encode()),
+    ):
+        assert [record["text"] for record in records(done.out)] == [text]
+
+
+def test_a_text_file_of_a_known_format_keeps_it(command: Command, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "brat").mkdir()
+    for folder in (tmp_path, tmp_path / "brat"):
+        (folder / "a.txt").write_text("Bo left Kell .")
+        (folder / "a.ann").write_text("T1\tPerson 0 2\tBo\n")
+    (tmp_path / "columns.txt").write_text("Bo B-Person\nleft O\nKell B-Place\n")
+    for source in (tmp_path / "a.txt", tmp_path / "brat"):
+        (record,) = records(command("predict", trained, source).out)
+        assert (record["id"], record["text"]) == ("a", "Bo left Kell .")
+    (record,) = records(command("predict", trained, tmp_path / "columns.txt").out)
+    assert record["text"] == "Bo left Kell"
+
+
+def test_a_bad_text_file_is_refused_or_skipped_by_its_name(command: Command, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Bo left .")
+    (tmp_path / "b.txt").write_bytes("Bo left .\nAndré\n".encode("latin-1"))
+    assert f"{tmp_path / 'b.txt'}:2: byte 0xe9 is not UTF-8" in command("predict", trained, tmp_path).refusal
+    done = command("predict", trained, tmp_path, "--skip-bad")
+    assert [record["id"] for record in records(done.out)] == ["a.txt"]
+    assert "1 bad records" in done.err
+
+
+def test_a_text_that_is_too_long_for_a_document_is_refused(
+    command: Command, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain, "MAX_RECORD", 8)
+    (tmp_path / "a.txt").write_text("Bo left Kell .")
+    assert "a.txt: the text is longer than" in command("predict", trained, tmp_path / "a.txt").refusal
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def on_terminal(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """on_terminal("predict", …): what is on the screen afterwards."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments: object, stdin: bytes = b"") -> str:
+        terminal = Terminal(io.BytesIO(), encoding="utf-8", write_through=True)
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", terminal)
+            assert command(*arguments, stdin=stdin).code == 0
+        terminal.seek(0)
+        return terminal.read()
+
+    return call
+
+
+def test_a_terminal_shows_marked_text(on_terminal: Callable[..., str], trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Bo left Kell .")
+    shown = on_terminal("predict", trained, tmp_path / "notes.txt").splitlines()
+    assert shown[:2] == ["notes.txt", "Bo left Kell ."]
+    assert "Person" in shown[2]
+    assert "{" not in "".join(shown)
+    assert "Place" in on_terminal("predict", trained, stdin=b"Bo left Kell .")
+
+
+@pytest.mark.parametrize("options", [["-", "-"], ["--to", "jsonl"]], ids=repr)
+def test_a_terminal_gets_json_when_asked_for(
+    on_terminal: Callable[..., str], trained: Path, wanted: Any, options: list[str]
+) -> None:
+    assert spans(on_terminal("predict", trained, *options, stdin=jsonl(*TEXTS))) == wanted
+
+
+def test_a_terminal_shows_relations(on_terminal: Callable[..., str], tmp_path: Path) -> None:
+    document = {"text": "Mara Ostrow met Bo Lind in Brenford .", "entities": [
+        {"start": 0, "end": 11, "label": "Person"}, {"start": 27, "end": 35, "label": "Place"}]}  # fmt: skip
+    (tmp_path / "in.jsonl").write_text(json.dumps(document))
+    options = ["--given", "--relation-threshold", "0", "--html", tmp_path / "page.html"]
+    shown = on_terminal("predict", LEGACY / "spert", tmp_path / "in.jsonl", *options)
+    assert re.search("Mara Ostrow —.+→ Brenford", shown)
+    assert "Mara Ostrow" in (tmp_path / "page.html").read_text()
+
+
+def test_plain_text_has_no_entities_to_relate(command: Command) -> None:
+    done = command("predict", LEGACY / "spert", "--given", stdin=b"Bo left Kell .")
+    assert done.err.splitlines()[-1] == (
+        "error: --given keeps the entities of the input, but plain text has none; give a file with entities."
+    )
+
+
+def test_a_mistyped_model_folder_is_reported_before_the_hub_is_asked(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    sentence = "model folder 'runs/mien' does not exist; did you mean 'runs/mine'?"
+    assert command("predict", "runs/mien", stdin=b"Bo").refusal == sentence
+    assert command("evaluate", "runs/mien").refusal == sentence
 
 
 def test_a_last_line_without_its_end_counts(command: Command, trained: Path) -> None:

@@ -93,6 +93,8 @@ def test_a_text_words_documents_and_a_stream_are_asked_alike(lear: Extractor) ->
     assert lear([TEXT], labels=NEW) == [alone]
     assert lear(words=TEXT.split(), labels=NEW) == alone
     assert next(lear.with_labels(NEW).stream(iter([TEXT]))) == alone
+    assert list(lear.stream([TEXT], labels=NEW)) == [alone]
+    assert list(lear.stream([(TEXT, 7)], labels=NEW, as_tuples=True)) == [(alone, 7)]
     given = Document(TEXT, entities=(Entity(0, 4, "Person"),), id="d7")
     asked = lear(given, labels=NEW)
     assert (asked.entities, asked.id) == (alone.entities, "d7")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,64 @@ def test_a_full_memory_is_cleared_and_nothing_else_changes(tokenizer: Any, monke
     for words in (["a", "b", "c"], ["a", "d"], ["e", "f", "g", "h", "a"], ["a"]):
         assert pieces(words) == [fresh([word])[0] for word in words]
     assert len(pieces._known) <= 5
+
+
+class InterruptedWords(list[str]):
+    """Words of one text; between the first look at them and the second, something else happens."""
+
+    def __init__(self, words: list[str], event: Callable[[], object]) -> None:
+        super().__init__(words)
+        self.looks, self.event = 0, event
+
+    def __iter__(self) -> Iterator[str]:
+        self.looks += 1
+        if self.looks == 2:
+            self.event()
+        return super().__iter__()
+
+
+@pytest.fixture
+def small(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> WordPieces:
+    """Word pieces with room for four words in their memory."""
+    monkeypatch.setattr(module, "CACHE_SIZE", 4)
+    return WordPieces(tokenizer, max_per_word=16)
+
+
+def fill_from_another_thread(pieces: WordPieces) -> None:
+    """The memory starts anew, while this thread is in the middle of something."""
+    with ThreadPoolExecutor(1) as other:
+        other.submit(pieces, ["w", "x", "y", "z"]).result(timeout=60)
+    assert set(pieces._known) == {"w", "x", "y", "z"}
+
+
+def test_known_words_are_read_although_another_thread_clears_the_memory(small: WordPieces) -> None:
+    wanted = small(["kell", "dale"])
+    words = InterruptedWords(["kell", "dale"], lambda: fill_from_another_thread(small))
+    assert small(words) == wanted
+    assert words.looks == 2
+
+
+def test_new_words_are_read_although_another_thread_clears_the_memory(
+    small: WordPieces, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = small._with
+
+    def interrupted(words: list[str]) -> Any:
+        monkeypatch.setattr(small, "_with", original)
+        known = original(words)
+        fill_from_another_thread(small)
+        return known
+
+    monkeypatch.setattr(small, "_with", interrupted)
+    assert small(["kell", "dale"]) == WordPieces(tokenizer, max_per_word=16)(["kell", "dale"])
+
+
+def test_a_word_with_an_unpaired_surrogate_has_pieces(tokenizer: Any) -> None:
+    pieces = WordPieces(tokenizer, max_per_word=16)
+    alone, within, paired = pieces(["\ud800", "ke\udfffll", "🙂"])
+    assert alone == (tokenizer.unk_token_id,)
+    assert within == pieces(["ke\ufffdll"])[0]
+    assert paired
 
 
 def test_words_that_look_like_special_tokens_are_not_taken_for_them(tokenizer: Any) -> None:

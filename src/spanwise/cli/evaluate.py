@@ -12,7 +12,7 @@ import typer
 
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.reports import print_report
-from spanwise.errors import InputError
+from spanwise.errors import CorpusError, InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,7 +31,7 @@ class Breakdown(StrEnum):
 
 @app.command()
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A model folder, or its name on the hub.")],
+    model: Annotated[str, typer.Argument(help="A model folder, or OWNER/NAME on the hub.")],
     files: Annotated[
         list[Path] | None, typer.Argument(help="Labeled files; default: the data of the model's own recipe.")
     ] = None,
@@ -58,6 +58,7 @@ def evaluate(
 ) -> None:
     """Strict precision, recall and F1 of a model, of entities and relations: micro, macro and per label.
 
+    Example: spanwise evaluate runs/mine test.jsonl
     Example: spanwise evaluate runs/mine --corpus wnut17 --split test
     Example: spanwise evaluate runs/bundle --reader seq-ner
     """
@@ -67,11 +68,13 @@ def evaluate(
     from spanwise.evaluation import evaluate as score
     from spanwise.evaluation import unreachable_notices
     from spanwise.inference.extractor import Extractor
+    from spanwise.inference.sources import model_folder
 
-    gold, report = _gold(Path(model), files or [], corpus, split, format, skip_bad)
+    folder = model_folder(model)
+    gold, report = _gold(folder, files or [], corpus, split, format, skip_bad)
     runtime.set_threads(threads)
     with err.status(f"{len(gold):,} documents"):
-        extractor = Extractor.from_pretrained(model, device=device, reader=reader)
+        extractor = Extractor.from_pretrained(folder, device=device, reader=reader)
         result = score(extractor, gold, threshold, relation_threshold, heads=heads)
     print_report(report)
     for sentence in unreachable_notices(extractor, gold):
@@ -101,12 +104,20 @@ def _gold(
     if corpus is not None:
         return list(map(align, corpora.load(corpus).split(split))), report
     if not (model / RECIPE).is_file():
-        raise InputError(f"{model} has no {RECIPE} that names its data; give labeled files, or --corpus NAME.")
+        raise InputError(f"{model} has no {RECIPE} that names its data; {_how_to_give(model)}, or --corpus NAME.")
     recipe = Recipe.load(model / RECIPE)
     data = select(recipe.data, seed=recipe.train.seed)
     if split in recipe.data.train_on:
         err.print(f"note: the model was trained on {split}; these scores do not show how well it does on new text.")
-    return list(data.split(split)), data.report
+    try:
+        return list(data.split(split)), data.report
+    except CorpusError as error:
+        sentence = str(error).removesuffix(".")
+        raise InputError(f"{sentence}; {_how_to_give(model)}, or choose a split with --split.") from None
+
+
+def _how_to_give(model: Path) -> str:
+    return f"give a labeled file (`spanwise evaluate {model} FILE`)"
 
 
 def print_scores(result: Evaluation) -> None:

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanwise.cli.app import app, err
+from spanwise.cli.app import app, err, out
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
 if TYPE_CHECKING:
     from spanwise.document import Document
     from spanwise.formats import Report
+    from spanwise.schema import Schema
 
 
 @app.command()
 def predict(
-    model: Annotated[str, typer.Argument(help="A model folder, or its name on the hub.")],
-    source: Annotated[str, typer.Argument(metavar="IN", help="A file in any format; - is standard input.")] = "-",
-    target: Annotated[str, typer.Argument(metavar="OUT", help="Where the documents go; - is standard output.")] = "-",
+    model: Annotated[str, typer.Argument(help="A model folder, or OWNER/NAME on the hub.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN", help="A file in any format, a .txt file, or a folder of them; - is standard input."
+        ),
+    ] = "-",
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OUT",
+            help="Where the documents go; - is standard output. Default: JSON lines on standard output, or, if that is "
+            "a terminal, the text with its spans marked.",
+            show_default=False,
+        ),
+    ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="The input is plain text, one text per line.")] = False,
-    from_: Annotated[str | None, typer.Option("--from", help="Format of the input; default: detected.")] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", help="Format of the input, or text; default: detected.")
+    ] = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of the output; default: by its extension.")] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
@@ -51,10 +68,11 @@ def predict(
 ) -> None:
     """Mark the entities of every document, and the relations between them if the model knows any.
 
+    Example: spanwise predict runs/mine notes.txt
     Example: spanwise predict runs/mine in.jsonl out.jsonl
     Example: spanwise predict runs/mine entities.jsonl out.jsonl --given --html out.html
     Example: spanwise predict runs/shared in.jsonl out.jsonl --labels new.yaml
-    Example: echo "Mara Ostrow lives in Brenford." | spanwise predict runs/mine --lines
+    Example: echo "Mara Ostrow lives in Brenford." | spanwise predict runs/mine
     """
     from rich.progress import track
 
@@ -71,32 +89,57 @@ def predict(
     if labels is not None:
         extractor = extractor.with_labels(Descriptions.load(labels).entities)
     thresholds = parse_thresholds(threshold, label_threshold or (), extractor.pipeline.threshold, extractor.schema)
-    read = _lines(source, skip_bad, report) if lines else formats.read(source, from_, skip_bad=skip_bad, report=report)
+    documents = _read(source, lines, from_, given, skip_bad, report)
     if given:
-        found = extractor.relate(read, relation_threshold=relation_threshold)
+        found = extractor.relate(documents, relation_threshold=relation_threshold)
     else:
-        found = extractor.stream(read, threshold=thresholds, relation_threshold=relation_threshold)
-    shown = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
+        found = extractor.stream(documents, threshold=thresholds, relation_threshold=relation_threshold)
     kept: list[Document] = []
-    formats.write(_kept(shown, kept) if html else shown, target, to, lossy=lossy, report=report)
+    found = _kept(found, kept) if html else found
+    if target is None and to is None and sys.stdout.isatty():
+        _show(found, extractor.schema, report)
+    else:
+        tracked = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
+        formats.write(tracked, target or "-", to, lossy=lossy, report=report)
     if html:
         from spanwise.render.html import write_html
 
         write_html(kept, html, title=f"spanwise: {Path(source).name}", schema=extractor.schema)
     print_report(report)
-    err.print(f"{report.written:,} documents", markup=False)
+    err.print(f"{report.written:,} document{'' if report.written == 1 else 's'}", markup=False)
 
 
-def _lines(source: str, skip_bad: bool, report: Report) -> Iterator[Document]:
-    from spanwise.document import Document
-    from spanwise.formats.reading import Reader
+def _read(
+    source: str, lines: bool, format: str | None, given: bool, skip_bad: bool, report: Report
+) -> Iterator[Document]:
+    """The documents of the input, which may be plain text."""
+    from spanwise import formats
+    from spanwise.formats import plain
 
-    reader = Reader(None if source == "-" else Path(source), None, skip_bad, report)
-    lines = ((line.number, line) for line in reader.lines())
-    return reader.documents(lines, lambda line: [Document(line.decode())])
+    if source == "-" and sys.stdin.isatty():
+        err.print("reading from the terminal; end the text with Ctrl-D on a line of its own")
+    if lines:
+        return plain.read_lines(source, skip_bad=skip_bad, report=report)
+    if format != plain.TEXT and (format is not None or not plain.is_plain(source)):
+        return formats.read(source, format, skip_bad=skip_bad, report=report)
+    if given:
+        raise InputError("--given keeps the entities of the input, but plain text has none; give a file with entities.")
+    return plain.read_texts(source, skip_bad=skip_bad, report=report)
 
 
-def _kept(documents: object, kept: list[Document]) -> Iterator[Document]:
-    for document in documents:  # type: ignore[attr-defined]
+def _show(documents: Iterable[Document], schema: Schema, report: Report) -> None:
+    """Print the texts with their spans marked and their relations, as soon as they are there."""
+    from spanwise.render.terminal import to_terminal
+
+    for document in documents:
+        if document.id:
+            out.print(document.id, style="dim", markup=False, soft_wrap=True)
+        out.print(to_terminal(document, schema))
+        out.print()
+        report.written += 1
+
+
+def _kept(documents: Iterable[Document], kept: list[Document]) -> Iterator[Document]:
+    for document in documents:
         kept.append(document)
         yield document

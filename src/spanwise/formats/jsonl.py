@@ -46,25 +46,7 @@ def _read(reader: Reader) -> Iterator[Document]:
 
 
 def _encode(document: Document) -> str:
-    record: dict[str, Any] = {"text": document.text}
-    if document.words:
-        record["words"] = [list(word) for word in document.words]
-    record["entities"] = [
-        {"start": e.start, "end": e.end, "label": e.label, **_score(e.score), **({"head": e.head} if e.head else {})}
-        for e in document.entities
-    ]
-    record["relations"] = [
-        {"head": r.head, "tail": r.tail, "label": r.label, **_score(r.score)} for r in document.relations
-    ]
-    if document.id:
-        record["id"] = document.id
-    if document.metadata:
-        record["metadata"] = dict(document.metadata)
-    return dumps(record, document) + "\n"
-
-
-def _score(score: float) -> dict[str, float]:
-    return {} if score == 1.0 else {"score": score}
+    return dumps(document.to_dict(), document) + "\n"
 
 
 def _write(documents: Iterable[Document], writer: Writer) -> None:

@@ -2,57 +2,77 @@
 
 from __future__ import annotations
 
-import logging
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Literal, NoReturn, cast, overload
 
+from spanwise import runtime
 from spanwise.document import Document, Entity
-from spanwise.errors import InputError, ModelError
+from spanwise.errors import InputError
 from spanwise.files import write_text
+from spanwise.inference.inputs import C, Text, Words, from_words, split_pairs, to_documents, with_entities
+from spanwise.inference.sources import model_folder
 from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
-from spanwise.runtime import resolve_device
 from spanwise.schema import Schema
 
 CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
-Text = str | Document
-log = logging.getLogger("spanwise")
 
 
 class Extractor:
-    """A trained model with its tokenizer and schema.
+    """A trained model with its tokenizer and schema. Threads can share it; processes cannot, each loads its own.
 
     >>> extractor = Extractor.from_pretrained("runs/demo")
     >>> extractor("Mara Ostrow joined the University of Brenford.").entities
+
+    `threads` is how many threads PyTorch uses in this process for one batch, by default SPANWISE_THREADS.
     """
 
     def __init__(
-        self, pipeline: Pipeline, *, card: str = "", token_budget: int = TOKEN_BUDGET, task: Task | None = None
+        self,
+        pipeline: Pipeline,
+        *,
+        card: str = "",
+        token_budget: int = TOKEN_BUDGET,
+        task: Task | None = None,
+        threads: int | None = None,
     ) -> None:
+        runtime.check_not_forked()
+        runtime.use_threads(threads)
         self.pipeline, self.card = pipeline, card
         self.token_budget = token_budget
         self.task = task or pipeline.task
 
     @classmethod
     def from_pretrained(
-        cls, source: Path | str, *, device: str = "cpu", reader: str | None = None, verify: bool = True
+        cls,
+        source: Path | str,
+        *,
+        device: str = "cpu",
+        reader: str | None = None,
+        threads: int | None = None,
+        verify: bool = True,
     ) -> Extractor:
-        """Load a model folder, or download one by its name on the hub.
+        """Load a model folder, or download a model by its name on the hub (`owner/name`, or `hub:owner/name`).
 
         `reader` names the member of a bundle that makes the predictions; by default the recipe's `model`.
         `verify=False` skips the checksums of the folder's files.
         """
-        from spanwise.pipeline import folder as model_folder
+        from spanwise.pipeline.folder import load
 
-        device = resolve_device(device)
-        folder = Path(source)
-        if not folder.exists() and _looks_like_hub_name(str(source)):
-            folder = _download(str(source))
-        pipeline, card = model_folder.load(folder, reader, verify=verify), folder / MODEL_CARD
-        pipeline.model.to(device)
-        return cls(pipeline, card=card.read_text(encoding="utf-8", errors="replace") if card.exists() else "")
+        runtime.check_not_forked()
+        folder = model_folder(source)
+        pipeline, card = load(folder, reader, verify=verify), folder / MODEL_CARD
+        pipeline.model.to(runtime.resolve_device(device))
+        text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
+        return cls(pipeline, card=text, threads=threads)
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            "an extractor cannot be copied or sent to another process; load it there with Extractor.from_pretrained."
+        )
 
     @property
     def schema(self) -> Schema:
@@ -82,17 +102,26 @@ class Extractor:
     def __call__(
         self,
         *,
-        words: Sequence[str],
+        words: list[str] | tuple[str, ...],
         labels: Mapping[str, str] | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        words: list[list[str]] | list[tuple[str, ...]],
+        labels: Mapping[str, str] | None = ...,
+        threshold: Threshold | None = ...,
+        relation_threshold: Threshold | None = ...,
+    ) -> list[Document]: ...
 
     def __call__(
         self,
         text: Text | list[str] | list[Document] | None = None,
         *,
-        words: Sequence[str] | None = None,
+        words: Words | None = None,
         entities: Sequence[Entity] | None = None,
         labels: Mapping[str, str] | None = None,
         threshold: Threshold | None = None,
@@ -100,13 +129,13 @@ class Extractor:
     ) -> Document | list[Document]:
         """The document of one text, or the documents of a list of texts in order.
 
-        `words` is one text that is already split into words. With `entities`, those of the one text are taken as given
-        and only relations between them are sought. `labels` asks a model that can for other labels than its own, each
-        with the text that describes it. `threshold` is the lowest probability of an entity, for all labels
-        or per label; `relation_threshold` the same for relations.
+        `words` are the words of one text that is already split, or a list of such texts: one list of words per text.
+        With `entities`, those of the one text are taken as given and only relations between them are sought. `labels`
+        asks a model that can for other labels than its own, each with the text that describes it. `threshold` is the
+        lowest probability of an entity, for all labels or per label; `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
-            raise InputError("give either a text (or a list of texts) or words=, the words of one text.")
+            raise InputError("give either a text (or a list of texts) or words=, the words of one text or of several.")
         if labels is not None:
             if entities is not None:
                 raise InputError("labels= and entities= exclude each other; give one of them.")
@@ -114,26 +143,23 @@ class Extractor:
         if entities is not None:
             if threshold is not None:
                 raise InputError("threshold= does not apply to entities=, which are kept as given; leave it out.")
-            return next(self.relate([_given(text, entities)], relation_threshold=relation_threshold))
+            return next(self.relate([with_entities(text, entities)], relation_threshold=relation_threshold))
         return self._read(text, words, threshold, relation_threshold)
 
     def _read(
         self,
         text: Text | list[str] | list[Document] | None,
-        words: Sequence[str] | None,
+        words: Words | None,
         threshold: Threshold | None,
         relation_threshold: Threshold | None,
     ) -> Document | list[Document]:
-        thresholds = {"threshold": threshold, "relation_threshold": relation_threshold}
-        if words is not None:
-            return next(self.stream([_from_words(words)], **thresholds))
-        if isinstance(text, (str, Document)):
-            return next(self.stream([text], **thresholds))
-        if not isinstance(text, (list, tuple)):
-            raise InputError(
-                f"give a text or a list of texts, not {type(text).__name__}; for an iterable use stream()."
-            )
-        return list(self.stream(text, **thresholds))
+        given = text if words is None else from_words(words)
+        if isinstance(given, (str, Document)):
+            return next(self.stream([given], threshold=threshold, relation_threshold=relation_threshold))
+        if not isinstance(given, (list, tuple)):
+            kind = type(given).__name__
+            raise InputError(f"give a text or a list of texts, not {kind}; for an iterable use stream().")
+        return list(self.stream(given, threshold=threshold, relation_threshold=relation_threshold))
 
     def with_labels(self, labels: Mapping[str, str]) -> Extractor:
         """An extractor with the same weights for other labels, each with the text that describes it."""
@@ -143,16 +169,54 @@ class Extractor:
         task = self.pipeline.task_for_labels(labels)
         return Extractor(self.pipeline, token_budget=self.token_budget, task=task)
 
+    @overload
     def stream(
         self,
         texts: Iterable[Text],
         *,
+        as_tuples: Literal[False] = ...,
+        labels: Mapping[str, str] | None = ...,
+        threshold: Threshold | None = ...,
+        relation_threshold: Threshold | None = ...,
+    ) -> Iterator[Document]: ...
+    @overload
+    def stream(
+        self,
+        texts: Iterable[tuple[Text, C]],
+        *,
+        as_tuples: Literal[True],
+        labels: Mapping[str, str] | None = ...,
+        threshold: Threshold | None = ...,
+        relation_threshold: Threshold | None = ...,
+    ) -> Iterator[tuple[Document, C]]: ...
+
+    def stream(
+        self,
+        texts: Iterable[Text] | Iterable[tuple[Text, C]],
+        *,
+        as_tuples: bool = False,
+        labels: Mapping[str, str] | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
+    ) -> Iterator[Document] | Iterator[tuple[Document, C]]:
+        """The documents of any number of texts, in order and in bounded memory.
+
+        With `as_tuples` each text comes with a context, as a pair, and so does its document: an id, a record, anything.
+        """
+        extractor = self if labels is None else self.with_labels(labels)
+        extractor.pipeline.thresholds(threshold, relation_threshold, extractor.schema)  # a wrong one is refused at once
+        if not as_tuples:
+            return extractor._documents(cast(Iterable[Text], texts), threshold, relation_threshold)
+        contexts: deque[C] = deque()
+        alone = split_pairs(cast(Iterable[tuple[Text, C]], texts), contexts.append)
+        documents = extractor._documents(alone, threshold, relation_threshold)
+        return ((document, contexts.popleft()) for document in documents)
+
+    def _documents(
+        self, texts: Iterable[Text], threshold: Threshold | None, relation_threshold: Threshold | None
     ) -> Iterator[Document]:
-        """The documents of any number of texts, in order and in bounded memory."""
-        self.pipeline.thresholds(threshold, relation_threshold, self.schema)  # a wrong one is refused before any text
-        for chunk in chunks(map(_document, texts)):
+        for chunk in chunks(to_documents(texts)):
+            runtime.check_not_forked()
             yield from self.pipeline.predict(
                 chunk,
                 self.task,
@@ -168,7 +232,8 @@ class Extractor:
         if self.task is not self.pipeline.task:
             raise InputError("relations between given entities need the model's own labels; leave labels= out.")
         self.pipeline.thresholds(None, relation_threshold)
-        for chunk in chunks(map(_document, documents)):
+        for chunk in chunks(to_documents(documents)):
+            runtime.check_not_forked()
             yield from self.pipeline.relate(
                 chunk, relation_threshold=relation_threshold, token_budget=self.token_budget
             )
@@ -199,30 +264,6 @@ class Extractor:
         return str(commit.commit_url)
 
 
-def _from_words(words: Sequence[str]) -> Document:
-    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
-        raise InputError("words= takes the words of one text, as a list of strings.")
-    if blank := [index for index, word in enumerate(words) if not word.strip()]:
-        raise InputError(f"words= holds an empty word at position {blank[0]}; leave it out.")
-    return Document.from_words(words)
-
-
-def _given(text: object, entities: Sequence[Entity]) -> Document:
-    if not isinstance(text, (str, Document)):
-        raise InputError("entities= goes with one text, not with words= or a list; for documents use relate().")
-    if odd := [entity for entity in entities if not isinstance(entity, Entity)]:
-        raise InputError(f"entities= takes Entity(start, end, label) by characters of the text, not {odd[0]!r}.")
-    return _document(text).with_annotations(entities)
-
-
-def _document(text: Text) -> Document:
-    if isinstance(text, Document):
-        return text
-    if not isinstance(text, str):
-        raise InputError(f"a text is a string, not {type(text).__name__}; for a text that is already split use words=.")
-    return Document(text)
-
-
 def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
     """Documents in groups that fit into memory, however long the texts are."""
     chunk: list[Document] = []
@@ -235,26 +276,3 @@ def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
             chunk, characters = [], 0
     if chunk:
         yield chunk
-
-
-def _looks_like_hub_name(source: str) -> bool:
-    owner, slash, name = source.partition("/")
-    return bool(slash and owner and name) and "/" not in name and not owner.startswith((".", "~"))
-
-
-def _download(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-    )
-
-    log.warning("folder %r does not exist; looking for a model of that name on the hub.", name)
-    try:
-        kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "README.md"]
-        return Path(snapshot_download(name, allow_patterns=kinds))
-    except (RepositoryNotFoundError, LocalEntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ModelError(f"folder {name!r} does not exist, and the hub has no such model ({reason}).") from None

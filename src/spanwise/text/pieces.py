@@ -17,8 +17,8 @@ class WordPieces:
 
     `own` are the ids of tokens that a model added. Text never produces them.
 
-    Thread-safe: entries are only added to the cache or the cache is replaced, and a lock admits one thread at a time to
-    the tokenizer, which is not thread-safe.
+    Safe to be called from several threads: the memory is only ever added to or replaced, never cleared, so that who has
+    taken it in hand finds all its words in it; and one thread at a time asks the tokenizer, which could not answer two.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, max_per_word: int, own: Iterable[int] = ()) -> None:
@@ -53,15 +53,21 @@ class WordPieces:
     def _encoded(self, words: list[str]) -> list[tuple[int, ...]]:
         if not words:
             return []
-        longest = 64 * self.max_per_word  # characters; no piece after them would be kept
-        texts = [f" {word[:longest]}" if self._spaced else word[:longest] for word in words]
+        longest = 64 * self.max_per_word  # characters: beyond them no piece would be kept
+        kept = (_encodable(word[:longest]) for word in words)
+        texts = [f" {word}" if self._spaced else word for word in kept]
         encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
         rows = []
         for word, ids in zip(words, encoded, strict=True):
             self.truncated_words += len(ids) > self.max_per_word or len(word) > longest
-            kept = (self._unknown if i in self._special else i for i in ids[: self.max_per_word])
-            rows.append(tuple(kept) or (self._unknown,))
+            beginning = (self._unknown if i in self._special else i for i in ids[: self.max_per_word])
+            rows.append(tuple(beginning) or (self._unknown,))
         return rows
+
+
+def _encodable(word: str) -> str:
+    """The word with U+FFFD in place of unpaired surrogates, which no tokenizer takes."""
+    return word if word.isascii() else word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _special_pieces(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:

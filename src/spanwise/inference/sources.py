@@ -1,0 +1,61 @@
+"""Where a model comes from: a folder, or the hub. A mistyped folder is reported before the hub is asked."""
+
+from __future__ import annotations
+
+import logging
+from difflib import get_close_matches
+from pathlib import Path
+
+from spanwise.errors import ModelError
+
+HUB = "hub:"  # before the name of a model that is on the hub in any case
+log = logging.getLogger("spanwise")
+
+
+def model_folder(source: Path | str) -> Path:
+    """The folder of a model, or of what the hub has: `hub:owner/name`, or `owner/name` if no folder is like that."""
+    name, folder = str(source), Path(source)
+    if name.startswith(HUB):
+        return _download(name.removeprefix(HUB))
+    if folder.exists():
+        return folder
+    on_hub = _looks_like_hub_name(name) and not folder.parent.exists()
+    if similar := _similar_folder(folder):
+        hint = f" (For a model on the hub, write {HUB + name!r}.)" if on_hub else ""
+        raise ModelError(f"model folder {name!r} does not exist; did you mean {str(similar)!r}?{hint}")
+    if not on_hub:
+        raise ModelError(f"model folder {name!r} does not exist; check the path, or train one with `spanwise train`.")
+    log.warning("folder %r does not exist; looking for a model of that name on the hub.", name)
+    return _download(name)
+
+
+def _looks_like_hub_name(source: str) -> bool:
+    owner, slash, name = source.partition("/")
+    return bool(slash and owner and name) and "/" not in name and not owner.startswith((".", "~"))
+
+
+def _similar_folder(path: Path) -> Path | None:
+    """The folder that exists and whose path differs least, name by name; None if some name is like no other."""
+    if path.is_dir():
+        return path
+    parent = _similar_folder(path.parent) if path.name else None
+    names = [folder.name for folder in parent.iterdir() if folder.is_dir()] if parent else []
+    close = get_close_matches(path.name, names, n=1)
+    return parent / close[0] if parent and close else None
+
+
+def _download(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "README.md"]
+        return Path(snapshot_download(name, allow_patterns=kinds))
+    except (RepositoryNotFoundError, LocalEntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(f"folder {name!r} does not exist, and the hub has no such model ({reason}).") from None
