@@ -79,7 +79,7 @@ def test_a_run_that_learns_nothing_says_so_with_likely_causes(command: Command, 
     assert done.code == 0
     note = done.err.splitlines()[-1]
     assert note.startswith("note: the dev F1 of entities is 0. Likely causes: too few steps (16; raise train.epochs")
-    for cause in ("(train.encoder_lr 1e-09, train.task_lr 1e-09)", "'Place', 49 times", "max_width of 1 (15 in dev)"):
+    for cause in ("(train.encoder_lr 1e-09, train.task_lr 1e-09)", "'Place', 49 times", "max_width of 1 (25 in dev)"):
         assert cause in note
 
 

@@ -168,11 +168,14 @@ def test_a_stopped_run_of_another_recipe_is_refused_with_what_differs(
     sentence = str(refused.value)
     assert "holds an interrupted run of another recipe (" in sentence
     assert 'model.tagging: "softmax" there, "crf" here; ' in sentence
-    assert 'bundle.name: not set there, "span-ner" here; ' in sentence
+    assert 'bundle: null there, {"name": "span-ner", "alpha": ' in sentence
     assert "train.epochs" not in sentence
     assert sentence.endswith("or start anew with --force (force=True in Python).")
     with pytest.raises(RecipeError, match=r"\(train\.seed: 6 there, 9 here\)"):
         train_easy(folder, "train.seed=9")
+    other = r"\(model\.name: \"seq-ner\" there, \"span-ner\" here; train\.seed: 6 there, 9 here\)"
+    with pytest.raises(RecipeError, match=other):
+        train_easy(folder, "train.seed=9", "model={name: span-ner}")
 
 
 def test_many_or_long_differences_are_cut(train_easy: TrainEasy, memory: Any, tmp_path: Path) -> None:

@@ -61,9 +61,10 @@ def test_a_run_stops_while_dev_is_scored_and_resumes_with_the_scoring(
         asked.set()
         return score(self, dev)
 
-    with monkeypatch.context() as patch, pytest.raises(TrainingStopped):
-        patch.setattr(Trainer, "_score_dev", ask_and_score)
+    monkeypatch.setattr(Trainer, "_score_dev", ask_and_score)
+    with pytest.raises(TrainingStopped):
         train_easy(folder, *bundle, stop=asked.is_set)
+    monkeypatch.undo()
     assert not (folder / "metrics.jsonl").exists()
     second = memory()
     train_easy(folder, *bundle, listener=second)

@@ -49,39 +49,31 @@ def _check_recipe(recipe: Recipe, written: Path) -> None:
     """Refuse an interrupted run of another recipe, and say how the two differ."""
     run = f"{written.parent} holds an interrupted run of another recipe"
     try:
-        before = _flat(Recipe.parse(read_recipe(written, (), Recipe.model_fields)))
+        before = Recipe.parse(read_recipe(written, (), Recipe.model_fields))
     except RecipeError as error:
         reason = str(error).rstrip(".")
         raise RecipeError(f"{run}, which cannot be read ({reason}); give another folder, or {ANEW}.") from None
-    if differences := list(_differences(before, _flat(Recipe.parse(recipe.model_dump(mode="json"))))):
+    if differences := list(_differences(before.model_dump(mode="json"), recipe.model_dump(mode="json"))):
         more = f"; and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
         listed = "; ".join(differences[:SHOWN]) + more
         raise RecipeError(f"{run} ({listed}); use its recipe to resume, give another folder, or {ANEW}.")
 
 
-def _flat(section: Recipe) -> dict[str, str]:
-    """The options of a recipe under dotted keys, as JSON."""
-
-    def leaves(value: object, key: str) -> Iterator[tuple[str, Any]]:
-        if not isinstance(value, Mapping):
-            yield key, json.dumps(value, ensure_ascii=False)
-            return
-        for name, inner in value.items():
-            yield from leaves(inner, f"{key}.{name}" if key else name)
-
-    return dict(leaves(section.model_dump(mode="json"), ""))
-
-
-def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    for key in {**before, **now}:
-        if before.get(key) != now.get(key):
-            yield f"{key}: {_short(before.get(key))} there, {_short(now.get(key))} here"
+def _differences(before: Any, now: Any, key: str = "") -> Iterator[str]:
+    """The keys with other values; of two models with different names, only the options that both have."""
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        if before != now:
+            yield f"{key}: {_short(before)} there, {_short(now)} here"
+        return
+    same_kind = before.get("name") == now.get("name")
+    for name in {**before, **now}:
+        if same_kind or (name in before and name in now):
+            yield from _differences(before.get(name), now.get(name), f"{key}.{name}" if key else name)
 
 
-def _short(value: str | None) -> str:
-    if value is None:
-        return "not set"
-    return value if len(value) <= LONGEST else f"{value[: LONGEST // 2]}…{value[-LONGEST // 2 :]}"
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
 
 
 def clear_folder(folder: Path) -> None:
