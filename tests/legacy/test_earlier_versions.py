@@ -221,7 +221,7 @@ def test_a_recipe_with_another_value_is_another_recipe(copied: Path, override: s
     before = {path.name: path.read_bytes() for path in copied.iterdir()}
     key = override.partition("=")[0]
     with pytest.raises(
-        RecipeError, match=rf"holds an interrupted run of another recipe \({key}: .* there, .* here\); "
+        RecipeError, match=rf"interrupted run of another recipe \({key}: .* there, .* here\); "
     ):
         resume(copied, Recipe.load(copied / "recipe.yaml", [override]))
     assert {path.name: path.read_bytes() for path in copied.iterdir()} == before
