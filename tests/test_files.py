@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,6 +108,32 @@ def test_drafts_of_files_and_folders_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".a.txt.0123.part").touch()
     (tmp_path / ".b.0123.part").mkdir()
     (tmp_path / ".b.0123.part" / "c.txt").touch()
+    (tmp_path / ".tmp7F7vd1").touch()  # of safetensors, beside the file in earlier versions
     (tmp_path / "a.part").touch()
     remove_partial_files(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.part"]
+
+
+KILLED_WRITER = """
+import resource, signal, sys
+from pathlib import Path
+import numpy
+from safetensors.numpy import save_file
+from spanwise.files import atomic_file
+
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # a write beyond the limit kills the process
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+with atomic_file(Path(sys.argv[1])) as draft:
+    save_file({"weights": numpy.zeros(1_000_000)}, draft)
+"""
+
+
+def test_what_a_killed_writer_of_weights_left_is_removed(tmp_path: Path) -> None:
+    """safetensors writes to a temporary file of its own, beside the path that it is given."""
+    pytest.importorskip("resource")
+    path = tmp_path / "model.safetensors"
+    child = subprocess.run([sys.executable, "-c", KILLED_WRITER, str(path)], capture_output=True)
+    assert child.returncode == -signal.SIGXFSZ, child.stderr
+    assert len(list(tmp_path.iterdir())) == 1  # a megabyte of them
+    remove_partial_files(tmp_path)
+    assert list(tmp_path.iterdir()) == []

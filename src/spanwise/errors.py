@@ -53,3 +53,14 @@ class EncoderError(SpanwiseError):
 
 class InputError(SpanwiseError):
     """A call whose arguments contradict each other."""
+
+
+class TrainingStopped(Exception):  # noqa: N818
+    """Training was asked to stop and did; its checkpoint holds all that was learned. Not an error."""
+
+    def __init__(self, checkpoint: Path, step: int, steps: int) -> None:
+        self.checkpoint, self.step, self.steps = checkpoint, step, steps
+        super().__init__(
+            f"training stopped after step {step:,} of {steps:,}; the checkpoint is {checkpoint}; "
+            f"train with the same recipe and folder to resume."
+        )

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+PARTIAL = re.compile(r"\..+\.part|\.tmp[A-Za-z0-9]{6}", re.DOTALL)  # the second is safetensors' own
+
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A path to write to; on success it takes the place of `path`, or of what that links to, on failure it is gone."""
+    """A path to write to; on success it takes the place of `path`, or of what that links to, on failure it is gone.
+
+    The path lies in a folder of its own: some writers, such as safetensors, put temporary files beside their target.
+    """
     final = _resolved(path)
-    draft = _draft(final)
+    room = _draft(final)
+    room.mkdir()
+    draft = room / final.name
     try:
         draft.touch(exist_ok=False)
         mode = draft.stat().st_mode  # as the user's umask has it: some writers make files that only the owner reads
@@ -24,7 +32,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         draft.chmod(mode)
         draft.replace(final)
     finally:
-        draft.unlink(missing_ok=True)
+        shutil.rmtree(room, ignore_errors=True)
 
 
 @contextmanager
@@ -42,8 +50,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 def remove_partial_files(folder: Path) -> None:
     """Remove what a killed process left half-written in a folder that nobody else writes to."""
-    for draft in folder.glob(".*.part"):
+    for draft in filter(is_partial, folder.iterdir()):
         shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
+
+
+def is_partial(path: Path) -> bool:
+    """Whether a writer of this or an earlier version made it on its way to a file: `.name.….part` or `.tmpAb12Cd`."""
+    return PARTIAL.fullmatch(path.name) is not None
 
 
 def write_text(path: Path, text: str) -> None:

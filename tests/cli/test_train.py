@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -30,23 +32,62 @@ def test_json_is_one_object_and_nothing_else(command: Command, easy_recipe: Path
     done = command("train", easy_recipe, "--out", tmp_path / "run", "--set", "train.epochs=2", "--json")
     assert done.code == 0
     summary = json.loads(done.out)
-    assert set(summary) == {"folder", "dev_f1", "best_epoch", "steps", "seconds"}
+    assert set(summary) == {"folder", "dev_f1", "best_epoch", "steps", "seconds", "selected_by"}
     assert summary["folder"] == str(tmp_path / "run")
+    assert summary["selected_by"] == "dev F1 of entities"
     assert summary["steps"] == 32
     assert summary["dev_f1"] == json.loads((tmp_path / "run" / "run.json").read_text())["dev_f1"]
 
 
 def test_a_line_for_people_and_one_per_epoch(command: Command, files: Path) -> None:
-    done = train(command, files, "train.epochs=2")
+    done = train(command, files, "train.epochs=6", "model.name=seq-ner")
     assert done.code == 0
-    assert done.out.startswith(f"trained {files / 'run'} in ")
-    assert "dev F1" in done.out
-    assert [line.split("  ")[0] for line in done.err.splitlines()] == ["epoch 1/2", "epoch 2/2"]
+    trained, following = done.out.splitlines()
+    assert re.fullmatch(
+        rf"trained {re.escape(str(files / 'run'))} in \d+ s, dev F1 of entities \d+\.\d\d \(epoch \d\)", trained
+    )
+    assert following == f"next: spanwise evaluate {files / 'run'}"
+    start, *epochs = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert start == "training: 6 epochs, 96 steps; keeps the epoch with the best dev F1 of entities"
+    assert [line.split("  ")[0] for line in epochs] == [f"epoch {number}/6" for number in range(1, 7)]
+    assert all("dev F1 of entities" in line and line.endswith(" left") for line in epochs)
 
 
-def test_a_second_call_goes_on_and_a_finished_run_is_refused(command: Command, files: Path) -> None:
+def test_the_next_command_works_as_printed(command: Command, files: Path) -> None:
+    following = train(command, files).out.splitlines()[-1]
+    assert command(*shlex.split(following.removeprefix("next: spanwise "))).code == 0
+
+
+@pytest.mark.parametrize(
+    ("override", "arguments"),
+    [
+        ("data.test=[]", " TEST_FILE"),
+        ("data.train_on=[train, test]", " TEST_FILE"),
+        ("data={corpus: demo, overlaps: outermost, sample: 8}", ""),
+    ],
+)
+def test_the_next_command_asks_for_a_file_where_the_recipe_names_no_test_split(
+    command: Command, files: Path, override: str, arguments: str
+) -> None:
+    done = train(command, files, override)
+    assert done.out.splitlines()[-1] == f"next: spanwise evaluate {files / 'run'}{arguments}"
+
+
+def test_a_run_that_learns_nothing_says_so_with_likely_causes(command: Command, files: Path) -> None:
+    rates = ("train.encoder_lr=1e-9", "train.task_lr=1e-9")
+    done = train(command, files, "model={name: span-ner, max_width: 1}", "evaluation.threshold=0.99", *rates)
+    assert done.code == 0
+    note = done.err.splitlines()[-1]
+    assert note.startswith("note: the dev F1 of entities is 0. Likely causes: too few steps (16; raise train.epochs")
+    for cause in ("(train.encoder_lr 1e-09, train.task_lr 1e-09)", "'Place', 49 times", "max_width of 1 (25 in dev)"):
+        assert cause in note
+
+
+def test_a_second_call_goes_on_and_a_finished_run_is_refused_without_force(command: Command, files: Path) -> None:
     train(command, files)
     assert "holds a finished run" in train(command, files).refusal
+    command_line = ("train", files / "recipe.yaml", "--out", files / "run", "--set", "train.epochs=1", "--force")
+    assert command(*command_line).code == 0
 
 
 def test_only_the_first_of_several_processes_prints(

@@ -46,8 +46,8 @@ def memory() -> type[Memory]:
 def train_easy(easy_recipe: Path) -> Callable[..., RunSummary]:
     """train_easy(folder, "train.seed=2", listener=...): the easy recipe with overrides, three epochs."""
 
-    def run(folder: Path, *overrides: str, listener: Memory | None = None) -> RunSummary:
-        return train(Recipe.load(easy_recipe, ["train.epochs=3", *overrides]), folder, listener)
+    def run(folder: Path, *overrides: str, listener: Memory | None = None, **options: Any) -> RunSummary:
+        return train(Recipe.load(easy_recipe, ["train.epochs=3", *overrides]), folder, listener, **options)
 
     return run
 

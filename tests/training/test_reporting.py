@@ -19,8 +19,8 @@ def test_the_best_epoch_is_chosen_by_entities_or_by_the_mean_with_relations() ->
 
 
 def test_both_scores_are_printed() -> None:
-    assert str(DevScore(ENTITIES)) == "dev F1 75.00"
-    assert str(DevScore(ENTITIES, RELATIONS)) == "dev F1 75.00, relations 33.33"
+    assert str(DevScore(ENTITIES)) == "dev F1 of entities 75.00"
+    assert str(DevScore(ENTITIES, RELATIONS)) == "dev: entities 75.00, RE+ 33.33, mean 54.17"
 
 
 @pytest.mark.parametrize("relations", [None, RELATIONS])

@@ -37,7 +37,7 @@ def test_two_processes_train_one_model_as_good_as_that_of_one(easy_recipe: Path,
     done = subprocess.run([*launch, *verb], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)  # of one process
-    assert done.stderr.count("epoch 1/16") == 1
+    assert done.stderr.count("epoch 1/16  loss") == 1
     assert json.loads((tmp_path / "two" / "environment.json").read_text())["processes"] == 2
     assert names(tmp_path / "two") == names(tmp_path / "alone")
     assert summary["steps"] == alone.steps

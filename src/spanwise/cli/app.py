@@ -6,12 +6,14 @@ import json
 import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from spanwise import __version__
+from spanwise.cli.signals import SignalExit, end, handled
 from spanwise.errors import SpanwiseError, shortened
 from spanwise.renamed import RenamedWarning, upgrade_flags
 
@@ -51,22 +53,27 @@ def _root(
 
 
 def main() -> None:
-    """Run the app. Wrong input ends with one sentence and exit code 2; a traceback only with --debug."""
+    """Run the app. Wrong input ends with one sentence and exit code 2, a signal with 128 and its number.
+
+    A traceback is shown only with --debug.
+    """
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     sys.argv[1:] = upgrade_flags(sys.argv[1:])
     if "--debug" in sys.argv[1:]:  # before or after the verb
         sys.argv.remove("--debug")
         os.environ["SPANWISE_DEBUG"] = "1"
     try:
-        app()
+        with handled(end):
+            app()
     except (SpanwiseError, OSError, UnicodeError) as error:
         if os.environ.get("SPANWISE_DEBUG"):
             raise
         err.print(f"[bold red]error:[/] {_sentence(error)}", soft_wrap=True, markup=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        err.print("interrupted")
-        sys.exit(130)
+    except SignalExit:
+        with suppress(OSError):  # the terminal may be gone
+            err.print("interrupted")
+        raise
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

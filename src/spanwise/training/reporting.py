@@ -12,13 +12,46 @@ from spanwise.metrics import Score
 log = logging.getLogger("spanwise")
 
 
+ENTITY_SCORE, JOINT_SCORE = "dev F1 of entities", "mean of entity F1 and RE+ F1"  # that select the best epoch
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """How long a run will be."""
+    """How long a run is at most, where this session starts, and which score selects the model."""
 
-    epochs: int
-    batches: int  # of one epoch
-    done: int  # batches of an earlier session
+    batches: tuple[int, ...]  # of each epoch
+    accumulate: int = 1  # batches per optimizer step
+    epoch: int = 0  # to start with
+    batch: int = 0  # batches of that epoch that an earlier session did
+    step: int = 0  # optimizer steps of earlier sessions
+    score: str | None = None  # None: no dev data, the last model is kept
+
+    @property
+    def epochs(self) -> int:
+        return len(self.batches)
+
+    @property
+    def total(self) -> int:
+        """Batches of the whole run."""
+        return sum(self.batches)
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps of the whole run."""
+        return sum(-(-size // self.accumulate) for size in self.batches)
+
+    @property
+    def done(self) -> int:
+        """Batches of earlier sessions."""
+        return self.done_after(self.epoch, self.batch)
+
+    def done_after(self, epoch: int, batch: int) -> int:
+        """Batches of the run that are done after this many of the epoch."""
+        return sum(self.batches[:epoch]) + batch
+
+    def seconds_left(self, done: int, closed: int, batch_seconds: float, closing_seconds: float) -> float:
+        """What is left after `done` batches and `closed` epochs, by the time of a batch and of closing an epoch."""
+        return (self.total - done) * batch_seconds + (self.epochs - closed) * closing_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +64,7 @@ class StepReport:
     terms: Mapping[str, float]
     pieces: int
     seconds: float = 0.0
+    step: int = 0  # optimizer steps done, those of earlier sessions included
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +81,9 @@ class DevScore:
 
     def __str__(self) -> str:
         if self.relations is None:
-            return f"dev F1 {100 * self.f1:.2f}"
-        return f"dev F1 {100 * self.entities.f1:.2f}, relations {100 * self.relations.f1:.2f}"
+            return f"{ENTITY_SCORE} {100 * self.f1:.2f}"
+        entities, relations = 100 * self.entities.f1, 100 * self.relations.f1
+        return f"dev: entities {entities:.2f}, RE+ {relations:.2f}, mean {100 * self.f1:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +94,8 @@ class EpochReport:
     losses: Mapping[str, float]  # means over the epoch
     dev: DevScore | None
     best: bool
-    seconds: float
+    seconds: float  # since the run began, sessions that were interrupted included
+    closing: float = 0.0  # seconds of scoring dev and saving the model, a part of `seconds`
 
     def to_dict(self) -> dict[str, Any]:
         dev = self.dev and _fractions(self.dev.entities)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spanwise.errors import RecipeError
 from spanwise.training.reporting import EpochReport, NullListener, StepReport, TrainingPlan
+from spanwise.training.run_folder import CURVES
 
 
 class TensorBoard(NullListener):
@@ -19,7 +20,7 @@ class TensorBoard(NullListener):
             raise RecipeError(
                 "train.tensorboard needs TensorBoard; run `pip install 'spanwise[tensorboard]'` or set it to false."
             ) from None
-        self.open = partial(SummaryWriter, str(folder / "tensorboard"))
+        self.open = partial(SummaryWriter, str(folder / CURVES))
         self.step_number = 0
 
     def start(self, plan: TrainingPlan) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from spanwise import runtime
 from spanwise.document import Document
-from spanwise.errors import RecipeError
+from spanwise.errors import RecipeError, TrainingStopped
 from spanwise.files import write_text
 from spanwise.metrics import Score, score_entities, score_relations
 from spanwise.pipeline import folder as model_folder
@@ -31,10 +31,17 @@ from spanwise.text.examples import Example, LostGold
 from spanwise.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from spanwise.training.optimization import optimizer_for, set_learning_rate
 from spanwise.training.preparation import PreparedRun
-from spanwise.training.reporting import DevScore, EpochReport, Listener, StepReport, TrainingPlan
+from spanwise.training.reporting import (
+    ENTITY_SCORE,
+    JOINT_SCORE,
+    DevScore,
+    EpochReport,
+    Listener,
+    StepReport,
+    TrainingPlan,
+)
+from spanwise.training.run_folder import CHECKPOINT, METRICS
 
-CHECKPOINT = "checkpoint.safetensors"
-METRICS = "metrics.jsonl"
 SENTENCE_PIECES = 32  # word pieces of an average sentence: a training window has no more sentences than a batch
 MIN_WINDOW = 256  # word pieces of the longest training window, however small the batches are
 
@@ -58,13 +65,30 @@ class DevSet:
     examples: Sequence[Sequence[Example]]
     scores_relations: bool
 
+    @property
+    def score(self) -> str:
+        """What the best epoch is selected by."""
+        return JOINT_SCORE if self.scores_relations else ENTITY_SCORE
+
 
 class Trainer:
-    """Trains what `prepared` describes into a run folder, going on from its checkpoint if there is one."""
+    """Trains what `prepared` describes into a run folder, going on from its checkpoint if there is one.
 
-    def __init__(self, prepared: PreparedRun, folder: Path, listener: Listener) -> None:
+    `stop` is asked after every step; once it is true, a checkpoint is saved and `TrainingStopped` raised. With `fresh`,
+    a checkpoint in the folder is ignored.
+    """
+
+    def __init__(
+        self,
+        prepared: PreparedRun,
+        folder: Path,
+        listener: Listener,
+        *,
+        stop: Callable[[], bool] | None = None,
+        fresh: bool = False,
+    ) -> None:
         self.recipe, self.options = prepared.recipe, prepared.recipe.train
-        self.folder, self.listener = folder, listener
+        self.folder, self.listener, self.stop = folder, listener, stop
         self.accelerator = _accelerator(self.options.precision, listener)
         runtime.seed_step(self.options.seed)
         self.pipeline = prepared.pipeline()
@@ -75,7 +99,10 @@ class Trainer:
         objective = Objective(self.pipeline.model)
         self.objective, self.prepared_optimizer = self.accelerator.prepare(objective, self.optimizer)
         self.progress = Progress(data=_fingerprint(self.examples))
-        self.progress = self._resumed()
+        if not fresh and (folder / CHECKPOINT).exists():
+            self.progress = self._resumed()
+        self.plan = self._plan()
+        self.saved_at = time.monotonic()
 
     def _training_examples(self, documents: Sequence[AlignedDocument]) -> list[Example]:
         built = [self.pipeline.training_task.builder.gold_examples(document) for document in documents]
@@ -107,29 +134,35 @@ class Trainer:
                 )
 
     def _resumed(self) -> Progress:
-        path = self.folder / CHECKPOINT
-        if not path.exists():
-            return self.progress
-        progress = load_checkpoint(path, self.pipeline.model, self.optimizer)
+        progress = load_checkpoint(self.folder / CHECKPOINT, self.pipeline.model, self.optimizer)
         if progress.data != self.progress.data:
             raise RecipeError(
                 f"{self.folder}: the training data has changed since the run was interrupted; "
-                f"start over in a new folder."
+                f"give another folder, or start anew with --force (force=True in Python)."
             )
         self.listener.notice(f"resuming from step {progress.step} in epoch {progress.epoch + 1}.")
         return progress
 
+    def _plan(self) -> TrainingPlan:
+        """The length of the run; the schedule of the learning rate, totals and the time left follow from it."""
+        return TrainingPlan(
+            tuple(len(self._batches(epoch)) for epoch in range(self.options.epochs)),
+            self.options.accumulate,
+            epoch=self.progress.epoch,
+            batch=self.progress.batch,
+            step=self.progress.step,
+            score=self.dev.score if self.dev else None,
+        )
+
     def train(self) -> Progress:
         """Run to the end; the folder then holds the best model by dev F1, or the last one where there is no dev."""
-        size = len(self._batches(0))
-        steps = -(-size // self.options.accumulate)
-        done = self.progress.epoch * size + self.progress.batch
-        self.listener.start(TrainingPlan(self.options.epochs, size, done))
+        self.listener.start(self.plan)
         for epoch in range(self.progress.epoch, self.options.epochs):
             if self._patience_is_over(epoch):
                 self.listener.notice(f"stopped early: no better dev F1 since epoch {self.progress.best_epoch}.")
                 break
-            self._close_epoch(epoch, self._train_epoch(epoch, steps * self.options.epochs))
+            self._stop_if_asked()
+            self._close_epoch(epoch, self._train_epoch(epoch))
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
         return self.progress
@@ -142,7 +175,7 @@ class Trainer:
         rng = np.random.default_rng((self.options.seed, epoch))
         return training_batches(self.examples, self.options.batch_size, rng)
 
-    def _train_epoch(self, epoch: int, total_steps: int) -> Mapping[str, float]:
+    def _train_epoch(self, epoch: int) -> Mapping[str, float]:
         """Train on every batch once; gives the mean of each loss term over the epoch."""
         batches = self._batches(epoch)
         self.objective.train()
@@ -151,7 +184,7 @@ class Trainer:
             group = index - index % self.options.accumulate  # the batches that share an optimizer step start here
             size = min(self.options.accumulate, len(batches) - group)
             closes = index + 1 == group + size
-            set_learning_rate(self.optimizer, self.progress.step, total_steps, self.options.warmup)
+            set_learning_rate(self.optimizer, self.progress.step, self.plan.steps, self.options.warmup)
             report = self._step(epoch, index, batches[index], closes, size)
             seconds = time.perf_counter() - began
             self.progress = replace(
@@ -161,10 +194,11 @@ class Trainer:
                 seconds=self.progress.seconds + seconds,
                 losses=_sum(self.progress.losses, {"loss": report.loss, **report.terms}),
             )
-            self.listener.step(replace(report, seconds=seconds))
-            every = self.options.checkpoint_steps
-            if closes and every and self.progress.step % every == 0:
+            self.listener.step(replace(report, seconds=seconds, step=self.progress.step))
+            if closes and self._checkpoint_is_due():
                 self._checkpoint()
+            if closes:
+                self._stop_if_asked()
         return {name: value / len(batches) for name, value in self.progress.losses.items()}
 
     def _step(self, epoch: int, index: int, batch: list[int], closes: bool, group: int) -> StepReport:
@@ -194,10 +228,12 @@ class Trainer:
         return batch.map(lambda array: torch.from_numpy(array).to(device, non_blocking=True))
 
     def _close_epoch(self, epoch: int, losses: Mapping[str, float]) -> None:
+        began = time.perf_counter()
         score = self._score_dev(self.dev) if self.dev else None
         best = score is None or score.f1 > self.progress.best_f1
         if best and self.accelerator.is_main_process:
             model_folder.save(self.pipeline, self.folder)
+        closing = time.perf_counter() - began
         self.progress = replace(
             self.progress,
             epoch=epoch + 1,
@@ -205,8 +241,9 @@ class Trainer:
             losses={},
             best_f1=score.f1 if best and score else self.progress.best_f1,
             best_epoch=epoch + 1 if best else self.progress.best_epoch,
+            seconds=self.progress.seconds + closing,
         )
-        report = EpochReport(epoch + 1, losses, score, best, self.progress.seconds)
+        report = EpochReport(epoch + 1, losses, score, best, self.progress.seconds, closing)
         if self.accelerator.is_main_process:
             self._log(report)
         self._checkpoint()
@@ -216,9 +253,10 @@ class Trainer:
         """Micro scores on dev, every process counting on its share."""
         self.pipeline.reset_runner()
         thresholds = self.pipeline.thresholds(None, None)
-        found = self.pipeline.predict_examples(
-            dev.documents, dev.examples, self.pipeline.task, thresholds, self.recipe.evaluation.token_budget
-        )
+        with self._stoppable():
+            found = self.pipeline.predict_examples(
+                dev.documents, dev.examples, self.pipeline.task, thresholds, self.recipe.evaluation.token_budget
+            )
         entities = self._summed(score_entities(dev.documents, found).micro)
         if not dev.scores_relations:
             return DevScore(entities)
@@ -248,9 +286,46 @@ class Trainer:
             took.append(time.perf_counter() - began)
         return took, len(batches) * self.options.epochs
 
+    def _checkpoint_is_due(self) -> bool:
+        """Whether the recipe asks for a checkpoint after this step, by number or by time."""
+        steps, minutes = self.options.checkpoint_steps, self.options.checkpoint_minutes
+        by_number = steps is not None and self.progress.step % steps == 0
+        return by_number or (minutes is not None and time.monotonic() - self.saved_at >= 60 * minutes)
+
     def _checkpoint(self) -> None:
         if self.accelerator.is_main_process:
             save_checkpoint(self.folder / CHECKPOINT, self.pipeline.model, self.optimizer, self.progress)
+        self.saved_at = time.monotonic()
+
+    def _stop_if_asked(self) -> None:
+        if not self._is_asked_to_stop():
+            return
+        self._checkpoint()
+        self.accelerator.wait_for_everyone()  # a launcher ends all processes when the first has ended
+        self.accelerator.end_training()
+        raise TrainingStopped(self.folder / CHECKPOINT, self.progress.step, self.plan.steps)
+
+    def _is_asked_to_stop(self) -> bool:
+        """Whether any process is asked to stop: all must stop after the same step."""
+        if self.stop is None or self.accelerator.num_processes == 1:
+            return self.stop is not None and self.stop()
+        asked = torch.tensor(int(self.stop()), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(asked, "sum"))
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """Predictions that can be stopped before each batch; not with several processes, which would lose each other.
+
+        A checkpoint that is saved here has all batches of the epoch, so that resuming begins with the scoring of dev.
+        """
+        if self.accelerator.num_processes > 1:
+            yield
+            return
+        hook = self.pipeline.torch_runner.model.register_forward_pre_hook(lambda *_: self._stop_if_asked())
+        try:
+            yield
+        finally:
+            hook.remove()
 
 
 def _accelerator(precision: str, listener: Listener) -> Accelerator:
