@@ -102,9 +102,7 @@ class Reader:
         """The objects of one JSON array, never more than one of them in memory."""
         with self.open() as stream:
             try:
-                yield from self.documents(
-                    json_array.elements(stream, MAX_RECORD), lambda value: parse(check_type(value, dict, "the record"))
-                )
+                yield from self.documents(json_array.elements(stream, MAX_RECORD), lambda value: parse(_record(value)))
             except FormatError as error:
                 raise self.with_location(error, None) from None
 
@@ -130,12 +128,19 @@ class Reader:
 
 def json_object(text: str) -> dict[str, Any]:
     """One JSON object; NaN and the infinities are no JSON."""
+    keys = json_array.KeyCheck()
     try:
-        value = json.loads(text, parse_constant=json_array.refuse_constant)
+        value = json.loads(text, parse_constant=json_array.refuse_constant, object_pairs_hook=keys)
     except RecursionError:
         raise FormatError("the JSON is nested too deeply; flatten the record.") from None
     except ValueError as error:
         raise FormatError(f"the line is not a JSON object ({error}): {short_repr(text)}.") from None
+    return _record(keys.repeated or value)
+
+
+def _record(value: Any) -> dict[str, Any]:
+    if isinstance(value, json_array.RepeatedKey):
+        raise FormatError(f"an object gives the key {short_repr(value.key)} twice; keep one of them.")
     return check_type(value, dict, "the record")
 
 
