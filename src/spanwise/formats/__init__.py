@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,8 +21,8 @@ from spanwise.formats.spert import SPERT
 from spanwise.formats.writing import Writer
 
 __all__ = [
-    "EVENT_TYPES", "FORMATS", "UNTYPED", "Format", "Report", "detect", "format_for_writing", "read", "triggers_only",
-    "write",
+    "EVENT_TYPES", "FORMATS", "UNTYPED", "Format", "Report", "detect", "format_for_reading", "format_for_writing",
+    "parse_columns", "read", "triggers_only", "write",
 ]  # fmt: skip
 
 # In the order in which a file is tried.
@@ -36,16 +36,18 @@ def read(
     format: str | None = None,
     *,
     scheme: str | None = None,
+    tag_columns: Sequence[int] = (),
     skip_bad: bool = False,
     report: Report | None = None,
 ) -> Iterator[Document]:
     """The documents of a file, one by one. `-` is standard input in spanwise's own format.
 
-    The format is detected when it is not named, and so is the tag scheme of a CoNLL file. A bad record ends the
-    reading with its place, or is counted in the report and passed over with `skip_bad`.
+    The format is detected when it is not named, and so is the tag scheme of a CoNLL file. `tag_columns`, counted from
+    1, are the columns of a CoNLL file whose tags are read, by default the last; the entities of all of them are merged.
+    A bad record ends the reading with its place, or is counted in the report and passed over with `skip_bad`.
     """
     standard = str(path) == "-"
-    name = format or ("jsonl" if standard else detect(path))
+    name = format_for_reading(path, format, tag_columns)
     chosen = _named(name)
     if standard and chosen is not JSONL:
         raise FormatError(f"standard input can only be read as 'jsonl', not as {name!r}; give a file.")
@@ -53,7 +55,8 @@ def read(
         _check_readable(Path(path))
         if Path(path).is_dir() and not chosen.is_folder:
             raise FormatError(f"this is a folder, but {name!r} is one file; give a file in it.", path)
-    reader = Reader(None if standard else Path(path), scheme, skip_bad, Report() if report is None else report)
+    report = Report() if report is None else report
+    reader = Reader(None if standard else Path(path), scheme, skip_bad, report, tuple(tag_columns))
     return _counted(chosen.read(reader), reader)
 
 
@@ -63,12 +66,14 @@ def write(
     format: str | None = None,
     *,
     scheme: str = "IOB2",
+    split_sentences: bool = False,
     lossy: bool = False,
     report: Report | None = None,
 ) -> None:
     """Write documents to a file that appears whole or not at all. `-` is standard output in spanwise's own format.
 
-    What the format cannot hold is refused; with `lossy` it is left out and counted in the report.
+    What the format cannot hold is refused; with `lossy` it is left out and counted in the report. With
+    `split_sentences` a CoNLL file gets the sentences of each document, and otherwise a sentence for each document.
     """
     name = format or format_for_writing(path)
     chosen = _named(name)
@@ -77,7 +82,8 @@ def write(
     standard = str(path) == "-"
     if standard and chosen is not JSONL:
         raise FormatError(f"only 'jsonl' can go to standard output, not {name!r}; name a file.")
-    writer = Writer(None if standard else Path(path), scheme, lossy, Report() if report is None else report)
+    report = Report() if report is None else report
+    writer = Writer(None if standard else Path(path), scheme, lossy, report, split_sentences)
     held = documents if chosen.holds_heads else map(writer.without_heads, documents)
     try:
         chosen.write(held, writer)
@@ -85,6 +91,25 @@ def write(
         if error.path is not None:
             raise
         raise type(error)(error.reason, path, error.line) from None
+
+
+def format_for_reading(path: Path | str, format: str | None = None, tag_columns: Sequence[int] = ()) -> str:
+    """The name of the format that a file is read as: the one that is named, CoNLL for tag columns, or detected."""
+    if tag_columns and format not in {None, CONLL.name, CONLL_WEIBO.name}:
+        raise FormatError(f"tag columns belong to CoNLL files, not to {format!r}; leave them out.", path)
+    if format is not None:
+        return format
+    if tag_columns:
+        return CONLL.name
+    return JSONL.name if str(path) == "-" else detect(path)
+
+
+def parse_columns(text: str | None) -> tuple[int, ...]:
+    """The columns that a text such as `2,3` names."""
+    try:
+        return tuple(int(column) for column in text.split(",")) if text else ()
+    except ValueError:
+        raise FormatError(f"the tag columns {text!r} are not numbers with commas between, such as 2,3.") from None
 
 
 def detect(path: Path | str) -> str:

@@ -10,10 +10,9 @@ from typing import Any
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats import json_array
-from spanwise.formats.reading import MAX_RECORD, Reader, json_object
+from spanwise.formats.reading import HEAD, MAX_RECORD, Reader, json_object, line_end
+from spanwise.formats.report import Report
 from spanwise.formats.writing import Writer
-
-_HEAD = 2**16
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class Probe:
         if path.is_dir():
             return cls(path)
         with path.open("rb") as stream:
-            head = stream.read(_HEAD)
-        lines = head.decode("utf-8-sig", errors="replace").split("\n")
-        if len(head) == _HEAD and len(lines) > 1:
+            head = stream.read(HEAD)
+        lines = head.decode("utf-8-sig", errors="replace").split(line_end(head).decode())
+        if len(head) == HEAD and len(lines) > 1:
             lines.pop()
         return cls(path, tuple(line.rstrip("\r") for line in lines), _first_record(path, "".join(lines).lstrip()[:1]))
 
@@ -39,13 +38,14 @@ class Probe:
 def _first_record(path: Path, opening: str) -> dict[str, Any] | None:
     """The first JSON object of an array or of JSON lines, if there is one."""
     try:
-        with path.open("rb") as stream:
-            if opening == "[":
+        if opening == "[":
+            with path.open("rb") as stream:
                 value = next((value for _, value in json_array.elements(stream, MAX_RECORD)), None)
                 return value if isinstance(value, dict) else None
-            if opening == "{":
-                first = next((line for line in iter(lambda: stream.readline(MAX_RECORD), b"") if line.strip()), b"")
-                return json_object(first.decode("utf-8-sig", errors="replace"))
+        if opening == "{":
+            lines = Reader(path, None, skip_bad=False, report=Report()).lines()
+            first = next((line.raw for line in lines if line.raw.strip()), b"")
+            return json_object(first.decode(errors="replace"))
     except FormatError:
         pass  # the reader reports a broken record, with its line
     return None

@@ -19,6 +19,7 @@ from spanwise.formats.report import Report
 
 R = TypeVar("R")
 MAX_RECORD = 256 * 2**20
+HEAD = 2**16  # the bytes at the start of a file that tell its format
 
 
 class Line(NamedTuple):
@@ -47,6 +48,7 @@ class Reader:
     scheme: str | None
     skip_bad: bool
     report: Report
+    tag_columns: tuple[int, ...] = ()  # of a CoNLL file, counted from 1; empty: the last one
 
     @property
     def name(self) -> str:
@@ -69,17 +71,21 @@ class Reader:
             return stream.read(4096).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
 
     def lines(self) -> Iterator[Line]:
-        """Lines split at line feeds only: tokens may hold any other separator that Unicode knows."""
+        """Lines as line feeds end them, or carriage returns in a file without line feeds.
+
+        Tokens may hold any other separator that Unicode knows.
+        """
         with self.open() as stream:
-            number = 0
-            while raw := stream.readline(MAX_RECORD + 1):
-                number += 1
-                rest = raw
-                while len(rest) > MAX_RECORD and not rest.endswith(b"\n"):
-                    rest = stream.readline(MAX_RECORD + 1)
-                if number == 1:
-                    raw = raw.removeprefix(codecs.BOM_UTF8)
-                yield Line(number, raw.rstrip(b"\r\n"))
+            for number, raw in enumerate(self._raw_lines(stream), 1):
+                yield Line(number, (raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw).rstrip(b"\r\n"))
+
+    def _raw_lines(self, stream: BinaryIO) -> Iterator[bytes]:
+        if self.path is not None:  # standard input cannot be read twice
+            end = line_end(stream.read(HEAD))
+            stream.seek(0)
+            if end == b"\r":
+                return _carriage_return_lines(stream)
+        return _line_feed_lines(stream)
 
     def documents(
         self, records: Iterable[tuple[int | None, R]], parse: Callable[[R], Iterable[Document]]
@@ -124,6 +130,30 @@ class Reader:
         if error.path is not None:
             return error
         return FormatError(error.reason, self.name, line if error.line is None else error.line)
+
+
+def line_end(head: bytes) -> bytes:
+    """What ends the lines of a file that begins so: a carriage return where there is no line feed."""
+    return b"\r" if b"\r" in head[:-1] and b"\n" not in head else b"\n"
+
+
+def _line_feed_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Lines, each cut off after the length that is refused."""
+    while raw := stream.readline(MAX_RECORD + 1):
+        rest = raw
+        while len(rest) > MAX_RECORD and not rest.endswith(b"\n"):
+            rest = stream.readline(MAX_RECORD + 1)
+        yield raw
+
+
+def _carriage_return_lines(stream: BinaryIO) -> Iterator[bytes]:
+    rest = b""
+    while chunk := stream.read(HEAD):
+        *lines, rest = (rest + chunk).split(b"\r")
+        yield from lines
+        rest = rest[: MAX_RECORD + 1]
+    if rest:
+        yield rest
 
 
 def json_object(text: str) -> dict[str, Any]:
