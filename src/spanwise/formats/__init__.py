@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,6 +14,7 @@ from spanwise.formats.brat import BRAT
 from spanwise.formats.conll import CONLL, CONLL_WEIBO
 from spanwise.formats.dygie import DYGIE
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
+from spanwise.formats.foreign import described
 from spanwise.formats.jsonl import JSONL
 from spanwise.formats.oneie import ONEIE
 from spanwise.formats.reading import Reader
@@ -29,6 +31,9 @@ __all__ = [
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {format.name: format for format in (BRAT, DYGIE, ONEIE, SPERT, JSONL, CONLL_WEIBO, CONLL)}
 )
+
+
+_MOST_HELD = 1000  # documents without an entity, before labels in another field are taken for those of another tool
 
 
 def read(
@@ -57,7 +62,9 @@ def read(
             raise FormatError(f"this is a folder, but {name!r} is one file; give a file in it.", path)
     report = Report() if report is None else report
     reader = Reader(None if standard else Path(path), scheme, skip_bad, report, tuple(tag_columns))
-    return _counted(chosen.read(reader), reader)
+    guessed = format is None and not tag_columns and not standard
+    hint = partial(_other_format, reader.path, chosen if guessed else None)
+    return _counted(_refuse_unread_labels(_explained(chosen.read(reader), hint), reader), reader, hint)
 
 
 def write(
@@ -122,6 +129,8 @@ def detect(path: Path | str) -> str:
     for format in FORMATS.values():
         if format.matches(probe):
             return format.name
+    if probe.tool:
+        raise FormatError(f"{described(probe.tool)}.", path)
     if name := _by_suffix(path):
         return name
     problem = (
@@ -163,7 +172,33 @@ def _check_readable(path: Path) -> None:
         )
 
 
-def _counted(documents: Iterator[Document], reader: Reader) -> Iterator[Document]:
+def _explained(documents: Iterator[Document], hint: Callable[[], str]) -> Iterator[Document]:
+    """The documents; an error in the first record says what the file may be instead."""
+    read = False
+    try:
+        for document in documents:
+            read = True
+            yield document
+    except FormatError as error:
+        if read:
+            raise
+        raise FormatError(error.reason + hint(), error.path, error.line) from None
+
+
+def _other_format(path: Path | None, guess: Format | None) -> str:
+    """A sentence about the tool that the file seems to come from, or about the format that was guessed."""
+    tool = Probe.of(path).tool if path is not None else None
+    if tool:
+        return f" But {described(tool)}."
+    if guess is None:
+        return ""
+    return (
+        f" The format {guess.name!r} is a guess; a record of it looks like this: {guess.example}. "
+        f"If the file has another format, name it."
+    )
+
+
+def _counted(documents: Iterator[Document], reader: Reader, hint: Callable[[], str]) -> Iterator[Document]:
     read, bad = 0, reader.report.bad
     for document in documents:
         read += 1
@@ -172,4 +207,23 @@ def _counted(documents: Iterator[Document], reader: Reader) -> Iterator[Document
     if not read:
         bad = reader.report.bad - bad
         problem = f"all of its {bad} records are bad, the first: {reader.report.errors[0]}" if bad else "it is empty"
-        raise FormatError(f"the file holds no documents: {problem}", reader.name)
+        raise FormatError(f"the file holds no documents: {problem}{hint() if bad else ''}", reader.name)
+
+
+def _refuse_unread_labels(documents: Iterator[Document], reader: Reader) -> Iterator[Document]:
+    """The documents; refused where there is no entity in them, but a field that looks like labels.
+
+    While that is open, documents are held back: the refusal comes before anything is done with them.
+    """
+    held: list[Document] = []
+    marked = False
+    for document in documents:
+        held.append(document)
+        marked = marked or bool(document.entities)
+        if marked or not reader.unread_labels:
+            yield from held
+            held.clear()
+        elif len(held) == _MOST_HELD:
+            break
+    if held and reader.unread_labels:
+        raise FormatError(reader.unread_labels.sentence(), reader.name)

@@ -325,5 +325,6 @@ BRAT = Format(
     read=_read,
     write=_write,
     needs_words=False,
+    example="T1\tPER 0 3\tAnn",
     is_folder=True,
 )

@@ -16,6 +16,7 @@ from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import short_repr
+from spanwise.formats.foreign import is_header
 from spanwise.formats.reading import Line, Reader
 from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, word_spans
 from spanwise.formats.writing import Writer, guard_bom
@@ -142,6 +143,8 @@ def _detect_layout(reader: Reader, numbered: bool) -> Layout:
     survey, separator = _Survey(columns), ""
     for _, sentence in _sentences(reader):
         separator = separator or ("\t" if any(b"\t" in line.raw for line in sentence) else " ")
+        if not survey.tokens:
+            _refuse_header(sentence[0], separator)
         survey.add(Layout(separator, numbered, dict.fromkeys(columns, "")), sentence)
     joiner = "" if numbered else _joiner(survey.characters, survey.tokens)
     if not joiner:
@@ -149,6 +152,14 @@ def _detect_layout(reader: Reader, numbered: bool) -> Layout:
     if not reader.tag_columns:
         _check_columns(survey, reader)
     return Layout(separator, numbered, _schemes(survey, reader), joiner)
+
+
+def _refuse_header(line: Line, separator: str) -> None:
+    text = line.raw.decode(errors="replace")
+    if is_header(text.split(separator)):
+        raise FormatError(
+            f"the first line is a header ({short_repr(text)}), which CoNLL files have not; remove it.", line=line.number
+        )
 
 
 def _tag_columns(named: tuple[int, ...]) -> tuple[int, ...]:
@@ -332,7 +343,7 @@ def _bare_tags(rows: list[list[str]]) -> bool:
     """Whether the rows are a table whose last column holds labels without a prefix, and O."""
     tags = schemes.SchemeDetector()
     tags.add(row[-1] for row in rows)
-    return len(set(map(len, rows))) == 1 and tags.has_bare_labels()
+    return len(set(map(len, rows))) == 1 and tags.has_bare_labels() and not is_header(rows[0])
 
 
 def _matches_weibo(probe: Probe) -> bool:
@@ -347,6 +358,7 @@ CONLL = Format(
     read=partial(_read, numbered=False),
     write=_write,
     needs_words=True,
+    example="Ann\tB-PER",
     suffixes=(".conll", ".bio", ".iob", ".iob2", ".bioes", ".bmes", ".tsv"),
 )
 CONLL_WEIBO = Format(
@@ -355,4 +367,5 @@ CONLL_WEIBO = Format(
     read=partial(_read, numbered=True),
     write=None,
     needs_words=True,
+    example="科0\tB-ORG",
 )

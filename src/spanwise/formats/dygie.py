@@ -230,4 +230,5 @@ DYGIE = Format(
     read=_read,
     write=_write,
     needs_words=True,
+    example='{"doc_key": "d1", "sentences": [["Ann", "left"]], "ner": [[[0, 0, "PER"]]], "relations": [[]]}',
 )

@@ -195,5 +195,9 @@ ONEIE = Format(
     read=_read,
     write=_write,
     needs_words=True,
+    example=(
+        '{"tokens": ["Ann", "left"], "entity_mentions": [{"id": "e1", "start": 0, "end": 1, "entity_type": "PER"}], '
+        '"relation_mentions": [], "event_mentions": []}'
+    ),
     holds_heads=True,
 )

@@ -15,6 +15,7 @@ from spanwise.document import Document
 from spanwise.errors import AnnotationError, FormatError
 from spanwise.formats import json_array
 from spanwise.formats.fields import check_type, short_repr, shorten
+from spanwise.formats.foreign import UnreadLabels
 from spanwise.formats.report import Report
 
 R = TypeVar("R")
@@ -49,6 +50,7 @@ class Reader:
     skip_bad: bool
     report: Report
     tag_columns: tuple[int, ...] = ()  # of a CoNLL file, counted from 1; empty: the last one
+    unread_labels: UnreadLabels | None = None
 
     @property
     def name(self) -> str:
@@ -113,8 +115,9 @@ class Reader:
                 raise self.with_location(error, None) from None
 
     def count_unknown_fields(self, record: dict[str, Any], known: frozenset[str]) -> None:
-        """Count the fields of a record that have no place in a document."""
+        """Count the fields of a record that have no place in a document, and remember one that looks like labels."""
         self.report.dropped.update(f"field {short_repr(key)}" for key in record if key not in known)
+        self.unread_labels = self.unread_labels or UnreadLabels.of(record, known)
 
     def handle_bad_record(self, error: FormatError | AnnotationError, line: int | None) -> None:
         """Count a bad record and go on, or stop with its place."""
