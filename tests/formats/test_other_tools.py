@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from spanwise import corpora
 from spanwise.cli import main
-from spanwise.document import Document
+from spanwise.document import Document, Entity
 from spanwise.errors import FormatError, InputError
 from spanwise.formats import FORMATS, Report, detect, read
 
@@ -207,6 +210,15 @@ def test_every_verb_refuses_labels_that_would_vanish(tmp_path, monkeypatch, caps
     else:
         assert not caught.value.code
         assert ("there are no entities in these files" in capsys.readouterr().err) == (verb == "inspect")
+
+
+def test_the_script_of_the_docs_converts_a_file_of_doccano(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    script = re.search(r"```python\n(import json.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    lines(tmp_path / "doccano.jsonl", TOOLS["doccano"][0])
+    subprocess.run([sys.executable, "-c", script[1]], check=True)
+    assert [(d.text, d.entities) for d in read("train.jsonl")] == [(TEXT, (Entity(0, 3, "PER"),))]
 
 
 def test_tag_columns_reach_the_files_of_a_corpus(tmp_path):
