@@ -119,10 +119,16 @@ def test_a_label_that_train_lacks_is_reported_and_not_refused(run, tmp_path: Pat
 
 def test_a_field_that_no_document_has_and_the_notes_are_reported(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     train = tmp_path / "train.jsonl"
-    train.write_text('{"text": "Ada left.", "spans": [{"start": 0, "end": 3, "label": "Person"}]}\n')
+    train.write_text(
+        '{"text": "Ada left.", "entities": [{"start": 0, "end": 3, "label": "Person"}], "source": "mail"}\n'
+    )
     code, _, err = run("inspect", train, "--json")
     assert code == 0
-    assert "dropped: 1 x field 'spans'" in err
+    assert "dropped: 1 x field 'source'" in err
+    train.write_text('{"text": "Ada left.", "spans": [{"start": 0, "end": 3, "label": "Person"}]}\n')
+    code, _, err = run("inspect", train, "--json")
+    assert code == 2
+    assert "this looks like a file of Prodigy" in err
     columns = tmp_path / "train.conll"
     columns.write_text("Ada\tB-Person\n")
     assert "train.conll: scheme IOB2 (detected)" in run("inspect", columns)[2]

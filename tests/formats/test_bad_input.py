@@ -54,6 +54,10 @@ BROKEN = {
             "a head at characters 1 to 3",
         ),
         ({"text": "Ann", "relations": [{"head": 0, "tail": 0, "label": "R"}]}, "has entity 0 as its head"),
+        (
+            {"text": "Ann", "entities": [{"start": 0, "end": 3, "label": "P", "score": 10**400}]},
+            "'score' is 10000.*finite",
+        ),
         ({"text": "Ann", "id": ["x"]}, "'id' is"),
         ({"text": "Ann", "metadata": []}, "'metadata' is"),
     ],
@@ -108,6 +112,13 @@ BROKEN = {
             {"tokens": ["a"], "relation_mentions": [{"relation_type": "R", "arguments": []}]},
             "should have two arguments",
         ),
+        (
+            {
+                "tokens": ["a"],
+                "relation_mentions": [{"relation_type": "R", "arguments": [{"role": "Arg-1"}, {"role": "Arg-1"}]}],
+            },
+            "both arguments have the role 'Arg-1'",
+        ),
     ],
 }
 CASES = [(format, record, message) for format, cases in BROKEN.items() for record, message in cases]
@@ -138,6 +149,8 @@ def test_a_bad_record_is_named_with_its_line_and_can_be_skipped(tmp_path, format
         (b'{"text": "a", "entities": [{"start": 0, "end": 1, "label": "X", "score": 1e999}]}', "finite number"),
         (b'{"text": ' + b"9" * 5000 + b"}", "is not a JSON object"),
         (b'{"text": "caf\xe9"}', "byte 0xe9 is not UTF-8"),
+        (b'{"text": "a", "text": "b"}', "an object gives the key 'text' twice"),
+        (b'{"text": "a", "entities": [{"start": 0, "end": 1, "label": "X", "label": "Y"}]}', "the key 'label' twice"),
         (b'{"metadata": ' + b"[" * 200_000 + b"}", "nested too deeply"),
         (b'{"text": "a", "metadata": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
     ],
@@ -157,6 +170,11 @@ def test_a_bad_line_is_named_and_can_be_skipped(tmp_path, line, message):
     [
         (b'[{"tokens": ["a"]},\n{"tokens": 5},\n{"tokens": ["b"]}]', 2, "'tokens' is 5"),
         (b'[{"tokens": ["a"]},\n\n5,\n{"tokens": ["b"]}]', 3, "the record is 5"),
+        (
+            b'[{"tokens": ["a"]},\n{"tokens": [], "tokens": ["c"]},\n{"tokens": ["b"]}]',
+            2,
+            "an object gives the key 'tok",
+        ),
     ],
 )
 def test_a_bad_array_element_is_named_and_can_be_skipped(tmp_path, content, line, message):

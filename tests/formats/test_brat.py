@@ -6,7 +6,7 @@ import pytest
 
 from spanwise.document import Document, Entity, Relation
 from spanwise.errors import FormatError
-from spanwise.formats import EVENT_TYPES, Report, read, write
+from spanwise.formats import EVENT_TYPES, Report, detect, read, write
 
 TEXT = "Ann Lee left Halden.\nShe sued Bo.\n"
 ANN = """\
@@ -60,11 +60,11 @@ def test_one_file_stands_for_its_pair(pair, name):
 
 
 def test_events_are_written_as_events_again(pair, tmp_path):
-    folder = pair()
-    write(read(folder), tmp_path / "again", "brat")
+    documents = list(read(pair()))
+    write(documents, tmp_path / "again", "brat")
     lines = (tmp_path / "again" / "doc.ann").read_text().splitlines()
     assert lines[5:] == ["R1\tLivesIn Arg1:T1 Arg2:T2", "E1\tLeave:T3 Who:T1 From:T2", "E2\tSue:T4 Whom:T5 Because:T3"]
-    assert list(read(tmp_path / "again")) == list(read(folder))
+    assert list(read(tmp_path / "again")) == documents
 
 
 @pytest.mark.parametrize("text", ["\ufeff" + TEXT, TEXT.replace("\n", "\r\n"), "\ufeff" + TEXT.replace("\n", "\r\n")])
@@ -104,7 +104,11 @@ def test_a_text_without_annotations_is_read_and_reported(pair):
         ("R1\t\n", r"bad\.ann:1: R1 should be a type and two arguments"),
         ("R1\tX T1 T2\n", r"bad\.ann:1: the argument 'T1' should be a role and an id"),
         ("E1\t\n", r"bad\.ann:1: E1 has no trigger"),
-        ("E1\tX:T1\n", r"bad\.ann: the events {'E1': 'T1'} name triggers that do not exist"),
+        ("E1\tX:T1\n", r"bad\.ann:1: the trigger 'T1' of E1 does not exist"),
+        (
+            "E1\tSue:T1\nT1\tLeave 8 12\tleft\n",
+            r"bad\.ann:1: E1 is of type 'Sue', but its trigger T1 is of type 'Leave'",
+        ),
         ("Hello\n", r"bad\.ann:1: the annotation 'Hello' is not a brat annotation"),
         (b"T1\tPER 0 3\tcaf\xe9\n", r"bad\.ann:1: byte 0xe9 is not UTF-8"),
     ],
@@ -117,6 +121,47 @@ def test_a_bad_document_is_named_and_can_be_skipped(pair, ann, message):
     report = Report()
     assert [d.id for d in read(folder, skip_bad=True, report=report)] == ["doc"]
     assert report.bad == 1
+
+
+def test_two_events_on_one_trigger_keep_their_arguments_apart(pair, tmp_path):
+    ann = "T1\tPER 0 7\tAnn Lee\nT2\tLOC 13 19\tHalden\nT3\tLeave 8 12\tleft\n"
+    report = Report()
+    (document,) = read(pair(ann=f"{ann}E1\tLeave:T3 Who:T1\nE2\tLeave:T3 From:T2 After:E1\n"), report=report)
+    left = Entity(8, 12, "Leave")
+    assert document.entities[2:] == (left, left)
+    assert document.relations == (Relation(2, 0, "Who"), Relation(3, 1, "From"), Relation(3, 2, "After"))
+    assert report.notes == [
+        f"{tmp_path.name}: 1 events share their trigger with another event; each keeps its own copy of the trigger"
+    ]
+    write([document], tmp_path / "again", "brat")
+    assert "E1\tLeave:T3 Who:T1\nE2\tLeave:T4 From:T2 After:T3\n" in (tmp_path / "again" / "doc.ann").read_text()
+
+
+def test_subfolders_are_read_with_their_path_in_the_id(pair, tmp_path):
+    (tmp_path / "1999" / "may").mkdir(parents=True)
+    pair(name="1999/may/b")
+    pair(name="1999/c")
+    report = Report()
+    documents = list(read(tmp_path, report=report))
+    assert [(document.id, len(document.entities)) for document in documents] == [("1999/c", 5), ("1999/may/b", 5)]
+    write(documents, tmp_path / "again", "brat")
+    assert sorted(d.id for d in read(tmp_path / "again")) == ["1999/c", "1999/may/b"]
+
+
+@pytest.mark.parametrize("names", [("doc.TXT", "doc.ANN"), ("doc.txt", "doc.ANN"), ("doc.TXT", "doc.Ann")])
+def test_suffixes_in_upper_case_are_read_alike(tmp_path, names):
+    for name, content in zip(names, (TEXT, ANN), strict=True):
+        (tmp_path / name).write_text(content)
+    for path in (tmp_path, *(tmp_path / name for name in names)):
+        assert detect(path) == "brat"
+        assert [(document.id, len(document.entities)) for document in read(path)] == [("doc", 5)]
+
+
+def test_names_that_differ_only_in_case_are_refused(pair):
+    folder = pair()
+    (folder / "doc.ANN").write_text("")
+    with pytest.raises(FormatError, match=r"doc\.ANN and doc\.ann differ only in their case; keep one"):
+        list(read(folder))
 
 
 def test_a_text_that_is_not_utf8_is_named_with_its_line(pair):

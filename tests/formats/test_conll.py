@@ -49,6 +49,80 @@ def test_byte_order_mark_and_carriage_returns_are_no_part_of_words(conll):
     assert marked(document) == [("Ann Lee", "PER")]
 
 
+def test_carriage_returns_alone_end_lines(conll):
+    report = Report()
+    documents = conll("\ufeffAnn\tB-PER\rleft\tO\r\rBo\tB-PER\r", report=report)
+    assert [(d.word_texts, marked(d)) for d in documents] == [
+        (["Ann", "left"], [("Ann", "PER")]), (["Bo"], [("Bo", "PER")]),
+    ]  # fmt: skip
+    assert report.read == 2
+
+
+def test_a_long_file_of_carriage_returns_is_the_same_file(conll):
+    content = "".join(f"word{number}\tB-X\nother\tO\n\n" for number in range(20_000))
+    assert conll(content.replace("\n", "\r")) == conll(content)
+
+
+def test_a_bad_line_is_numbered_by_carriage_returns(conll):
+    with pytest.raises(FormatError, match=r"train\.conll:3: 'c' is not a token and a tag"):
+        conll("a\tO\rb\tB-X\rc\r")
+
+
+def test_named_columns_are_merged_to_nested_entities(conll):
+    content = "the O O O\nBank B-ORG O O\nof I-ORG O O\nHalden I-ORG B-LOC B-LOC\n"
+    (document,) = conll(content, tag_columns=(2, 3, 4))
+    assert marked(document) == [("Bank of Halden", "ORG"), ("Halden", "LOC")]
+    (flat,) = conll(content, tag_columns=[2])
+    assert marked(flat) == [("Bank of Halden", "ORG")]
+
+
+def test_each_named_column_has_its_own_scheme(conll):
+    report = Report()
+    (document,) = conll("a B-X S-Y\nb I-X O\n", tag_columns=(2, 3), report=report)
+    assert marked(document) == [("a b", "X"), ("a", "Y")]
+    assert report.notes == ["train.conll: schemes IOB2 in column 2, BIOES in column 3 (detected)"]
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        ("a B-X\n", (3,), r"train\.conll:1: the line has 2 columns, but column 3 should hold a tag"),
+        ("a B-X\n", (1,), "column 1 cannot hold tags: columns count from 1"),
+    ],
+)
+def test_a_column_that_cannot_hold_tags_is_refused(conll, content, columns, message):
+    with pytest.raises(FormatError, match=message):
+        conll(content, tag_columns=columns)
+
+
+def test_tag_columns_name_the_format(tmp_path):
+    (tmp_path / "x.txt").write_text("Ann B-PER -\nleft O -\n")
+    assert [marked(document) for document in read(tmp_path / "x.txt", tag_columns=(2,))] == [[("Ann", "PER")]]
+    with pytest.raises(FormatError, match="tag columns belong to CoNLL files, not to 'jsonl'"):
+        read(tmp_path / "x.txt", "jsonl", tag_columns=(2,))
+
+
+def test_columns_with_tags_that_are_not_read_are_reported(conll):
+    report = Report()
+    conll("EU NNP B-NP B-ORG\nrejects VBZ O O\n", report=report)
+    assert report.notes == [
+        "train.conll: column 3 ('B-NP') also holds tags, which are not read; name every column to read "
+        "(--tag-columns, tag_columns)",
+        "train.conll: scheme IOB2 (detected)",
+    ]
+
+
+@pytest.mark.parametrize("content", ["Ann B-PER O\nleft O O\n", "Ann PER O\nleft - O\n"])
+def test_several_columns_without_an_entity_in_the_last_are_refused(conll, content):
+    with pytest.raises(FormatError, match="not one entity was read: the last of its 3 columns is O for every word"):
+        conll(content)
+    assert [marked(document) for document in conll(content, tag_columns=(3,))] == [[]]
+
+
+def test_words_that_are_not_labeled_are_read(conll):
+    assert [d.text for d in conll("Ann O\nleft O\n")] == ["Ann left"]
+
+
 def test_docstart_lines_are_borders_and_no_sentences(conll):
     documents = conll("-DOCSTART- -X- O O\n\na x y O\n-DOCSTART- -X- O O\nb x y B-PER\n")
     assert [d.text for d in documents] == ["a", "b"]

@@ -60,6 +60,42 @@ def test_the_summary_as_json_stands_alone_on_standard_output(convert, corpus, tm
     assert (tmp_path / "out.conll").read_text().startswith("Ann\tB-X\nleft\tE-X\n")
 
 
+def test_a_document_is_written_as_its_sentences(convert, tmp_path):
+    text = "Ann left. Bo stayed in Halden. Cy came."
+    joined = "He joined Yahoo! Inc. in May. She left."
+    documents = [
+        Document(text, entities=(Entity(0, 3, "PER"), Entity(23, 29, "LOC")), id="1"),
+        Document(joined, entities=(Entity(10, 21, "ORG"),), id="2"),
+    ]
+    write(documents, tmp_path / "in.jsonl")
+    summary = json.loads(convert("in.jsonl", "out.conll", "--json").stdout)
+    sentences = list(read(tmp_path / "out.conll"))
+    assert [d.text for d in sentences] == [
+        "Ann left .", "Bo stayed in Halden .", "Cy came .", "He joined Yahoo ! Inc. in May .", "She left .",
+    ]  # fmt: skip
+    assert [(d.text_of(e), e.label) for d in sentences for e in d.entities] == [
+        ("Ann", "PER"), ("Halden", "LOC"), ("Yahoo ! Inc.", "ORG"),
+    ]  # fmt: skip
+    assert (summary["read"], summary["written"], summary["dropped"]) == (2, 2, {"spacing of a text": 2, "id": 2})
+    assert "out.conll: 5 sentences are written for 2 documents; each is read as a document" in summary["notes"]
+
+
+def test_the_sentences_of_a_conll_file_keep_their_borders(convert, tmp_path):
+    content = "He\tO\nleft\tO\n.\tO\nBo\tI-PER\ncame\tO\n.\tO\n\n"
+    (tmp_path / "in.conll").write_text(content)
+    assert convert("in.conll", "out.conll", "--scheme", "IO").returncode == 0
+    assert (tmp_path / "out.conll").read_text() == content
+
+
+def test_layers_of_tags_become_nested_entities(convert, tmp_path):
+    (tmp_path / "in.conll").write_text("Bank B-ORG O\nof I-ORG O\nHalden I-ORG B-LOC\n")
+    assert convert("in.conll", "out.jsonl", "--tag-columns", "2,3").returncode == 0
+    (document,) = read(tmp_path / "out.jsonl")
+    assert [e.label for e in document.entities] == ["ORG", "LOC"]
+    result = convert("in.conll", "out.jsonl", "--tag-columns", "two")
+    assert (result.returncode, "are not numbers with commas between" in result.stderr.decode()) == (2, True)
+
+
 def test_bad_records_are_skipped_and_shown(convert, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"text": "a"}\n{"text": 1}\n')
     assert convert("in.jsonl", "-").returncode == 2

@@ -31,12 +31,30 @@ def test_every_format_is_recognized_in_what_it_wrote(tmp_path, name, extension):
         ("B52\tB-X\n", "conll"),
         ("-DOCSTART- -X- O O\n\na x O\n", "conll"),
         ("科0\tO\n技1\tB-ORG\n", "conll-weibo"),
+        ("Ann\tPER\nLee\tPER\nleft\tO\n", "conll"),
+        ("Ann\tB-PER\rleft\tO\r\rBo\tB-PER\r", "conll"),
+        ('{"text": "a"}\r{"text": "b"}', "jsonl"),
     ],
 )
 def test_content_tells_the_format(tmp_path, content, name):
     path = tmp_path / "x"
     path.write_text(content, encoding="utf-8", newline="")
     assert detect(path) == name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "the last word\na word\nO\n",
+        "we saw it\nyou see it\nthey O\n",
+        "a NN\nb NN\nc VB\n",
+        "Ann PER\nleft O\nBo LOC\n",
+    ],
+)
+def test_words_at_the_end_of_lines_are_not_taken_for_labels(tmp_path, content):
+    (tmp_path / "x").write_text(content)
+    with pytest.raises(FormatError, match="the format is not recognized"):
+        detect(tmp_path / "x")
 
 
 def test_content_counts_more_than_the_extension(tmp_path):

@@ -89,6 +89,15 @@ def test_dygie_sentences_are_put_together_again(file, tmp_path):
     assert record == expected
 
 
+@pytest.mark.parametrize("clusters", [[[1]], 5, {"a": 1}, [[[True, True]]], "x"])
+def test_dygie_counts_metadata_that_is_no_coreference(tmp_path, clusters):
+    report = Report()
+    document = Document.from_words(["Ann", "left"], metadata={"clusters": clusters})
+    write([document], tmp_path / "out", "dygie", report=report)
+    assert "clusters" not in json.loads((tmp_path / "out").read_text())
+    assert report.dropped == {"metadata": 1}
+
+
 def test_dygie_writes_one_record_for_each_document(file, tmp_path):
     source = file(DYGIE, {"doc_key": "d2", "sentences": [["Hi"]]}, {"doc_key": "d2", "sentences": [["Ho"]]})
     loose = Document.from_words(["loose"], id="x")
@@ -109,6 +118,22 @@ def test_oneie_events_are_triggers_and_arguments_over_the_original_text(file):
     assert document.relations == (Relation(0, 1, "LivesIn"), Relation(2, 1, "From"))
     assert document.metadata == {"doc_id": "d1", EVENT_TYPES: ["Leave"]}
     assert report.dropped == {"field 'mention_type'": 1}
+
+
+@pytest.mark.parametrize(
+    ("roles", "pair"),
+    [
+        (("Arg-1", "Arg-2"), (0, 1)),
+        (("Arg-2", "Arg-1"), (1, 0)),
+        (("Arg2", None), (1, 0)),
+        ((None, "Arg-1"), (1, 0)),
+        ((None, None), (0, 1)),
+    ],
+)
+def test_oneie_relations_follow_the_names_of_their_roles(file, roles, pair):
+    arguments = [{"entity_id": f"e{place}", "role": role} for place, role in enumerate(roles, 1)]
+    (document,) = read(file({**ONEIE, "relation_mentions": [{"relation_type": "In", "arguments": arguments}]}))
+    assert document.relations[0] == Relation(*pair, "In")
 
 
 def test_oneie_heads_are_given_by_their_words(file, tmp_path):

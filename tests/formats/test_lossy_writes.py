@@ -65,6 +65,16 @@ def test_a_text_that_is_not_segmented_is_refused_even_with_lossy(tmp_path, forma
         write([Document("Ann Lee", id="raw")], tmp_path / "out", format, lossy=True)
 
 
+def test_io_refuses_to_merge_neighbors_of_one_label(tmp_path):
+    document = Document.from_words(["Ann", "Bo", "left"], [(0, 1, "PER"), (1, 2, "PER")], id="d1")
+    with pytest.raises(LossyError, match="document 'd1' has 1 x border between neighbors of one label"):
+        write([document], tmp_path / "x.conll", scheme="IO")
+    report = Report()
+    write([document], tmp_path / "x.conll", scheme="IO", lossy=True, report=report)
+    assert (tmp_path / "x.conll").read_text() == "Ann\tI-PER\nBo\tI-PER\nleft\tO\n\n"
+    assert report.dropped == {"border between neighbors of one label": 1, "id": 1}
+
+
 def test_lossy_conll_keeps_the_outermost_entity(tmp_path):
     report = Report()
     write([NESTED], tmp_path / "x.conll", lossy=True, report=report)

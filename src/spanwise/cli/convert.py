@@ -23,8 +23,11 @@ def convert(
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, a new brat folder, or - for JSON lines.")],
     from_: Annotated[str | None, typer.Option("--from", help="Format of IN; detected when not given.")] = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; by its extension when not given.")] = None,
-    scheme: Annotated[str, typer.Option(help="Tags to write: IOB1, IOB2, BIOES, BILOU, BMES.")] = "IOB2",
+    scheme: Annotated[str, typer.Option(help="Tags to write: IOB1, IOB2, BIOES, BILOU, BMES, IO.")] = "IOB2",
     from_scheme: Annotated[str | None, typer.Option(help="Tags of IN; detected when not given.")] = None,
+    tag_columns: Annotated[
+        str | None, typer.Option(help="Columns of a CoNLL file that hold tags, from 1: 2,3. Default: the last.")
+    ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Drop what OUT cannot hold and count it.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -33,18 +36,21 @@ def convert(
 
     Example: [bold]spanwise convert train.json train.conll --scheme BIOES --lossy[/]
     """
-    from spanwise.formats import FORMATS, Report, detect, format_for_writing, read, write
+    from spanwise.formats import FORMATS, Report, format_for_reading, format_for_writing, parse_columns, read, write
     from spanwise.text.alignment import ensure_words
 
     if json and target == "-":
         raise InputError("--json and OUT '-' both write to standard output; choose one.")
-    report = Report()
-    source_format = from_ or ("jsonl" if source == "-" else detect(source))
+    report, columns = Report(), parse_columns(tag_columns)
+    source_format = format_for_reading(source, from_, columns)
     target_format = to or format_for_writing(target)
-    documents = read(source, source_format, scheme=from_scheme, skip_bad=skip_bad, report=report)
+    documents = read(source, from_, scheme=from_scheme, tag_columns=columns, skip_bad=skip_bad, report=report)
+    # a record of a format of words is a sentence already; its borders are kept
+    split = source_format in FORMATS and not FORMATS[source_format].needs_words
     if target_format in FORMATS and FORMATS[target_format].needs_words:
         documents = map(ensure_words, documents)
-    write(_watched(documents), target, target_format, scheme=scheme, lossy=lossy, report=report)
+    watched = _watched(documents)
+    write(watched, target, target_format, scheme=scheme, split_sentences=split, lossy=lossy, report=report)
     if json:
         emit_json({"in": source, "out": target, "from": source_format, "to": target_format, **report.to_dict()})
     else:

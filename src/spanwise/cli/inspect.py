@@ -34,6 +34,9 @@ def inspect(
     dev: Annotated[list[Path] | None, typer.Option(help="A file of the dev split; may be repeated.")] = None,
     test: Annotated[list[Path] | None, typer.Option(help="A file of the test split; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
+    tag_columns: Annotated[
+        str | None, typer.Option(help="Columns of CoNLL files that hold tags, from 1: 2,3. Default: the last.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the corpora; default: $SPANWISE_DATA.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -42,12 +45,14 @@ def inspect(
 
     Example: [bold]spanwise inspect train.jsonl --test test.jsonl[/]
     """
-    from spanwise.formats import Report
+    from spanwise.formats import Report, parse_columns
     from spanwise.inspection import inspect as inspect_corpus
 
-    report = Report()
+    report, columns = Report(), parse_columns(tag_columns)
     with err.status("reading and counting"):
-        found = inspect_corpus(_corpus(corpus, files or [], dev or [], test or [], format, data, skip_bad, report))
+        found = inspect_corpus(
+            _corpus(corpus, files or [], dev or [], test or [], format, columns, data, skip_bad, report)
+        )
     print_report(report)
     if json:
         emit_json(found.to_dict())
@@ -61,6 +66,7 @@ def _corpus(
     dev: list[Path],
     test: list[Path],
     format: str | None,
+    columns: tuple[int, ...],
     data: Path | None,
     skip_bad: bool,
     report: Report,
@@ -71,12 +77,16 @@ def _corpus(
     if (name is None) == (not files):
         raise InputError("give either a corpus by name (--corpus) or files of your own.")
     if name is not None:
-        if dev or test or format or skip_bad:
-            raise InputError("--dev, --test, --format and --skip-bad are for files; leave them out with --corpus.")
+        if dev or test or format or columns or skip_bad:
+            raise InputError(
+                "--dev, --test, --format, --tag-columns and --skip-bad are for files; leave them out with --corpus."
+            )
         return corpora.load(name, data)
     if not dev and not test:
         files, dev, test = corpora.infer_splits(files)
-    return corpora.from_files(files, dev, test, format=format, skip_bad=skip_bad, report=report, check_labels=False)
+    return corpora.from_files(
+        *(files, dev, test), format=format, tag_columns=columns, skip_bad=skip_bad, report=report, check_labels=False
+    )
 
 
 def _print(found: Inspection) -> None:

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -89,29 +91,33 @@ def from_files(
     *,
     format: str | None = None,
     scheme: str | None = None,
+    tag_columns: Sequence[int] = (),
     skip_bad: bool = False,
     report: formats.Report | None = None,
     check_labels: bool = True,
 ) -> Corpus:
     """A corpus of the user's own files. The schema is what occurs in train.
 
-    Other labels in dev or test are refused, but for a look at the files (`check_labels=False`).
+    A train split without entities is refused, and so are other labels in dev or test, but for a look at the files
+    (`check_labels=False`).
     """
     paths = {"train": _paths(train), "dev": _paths(dev), "test": _paths(test)}
     if not paths["train"]:
         raise InputError("no training file was given; give at least one.")
-    splits = {
-        split: tuple(
-            document
-            for path in files
-            for document in formats.read(path, format, scheme=scheme, skip_bad=skip_bad, report=report)
-        )
-        for split, files in paths.items()
-        if files
-    }
+    read = partial(
+        formats.read, format=format, scheme=scheme, tag_columns=tag_columns, skip_bad=skip_bad, report=report
+    )
+    splits = {split: tuple(chain.from_iterable(map(read, files))) for split, files in paths.items() if files}
     schema = Schema.from_documents(splits["train"])
+    names = {split: ", ".join(map(str, files)) for split, files in paths.items()}
+    if not schema.entities and check_labels:
+        raise InputError(
+            f"the training data in {names['train']} contains no entities; check the files and their format."
+        )
+    if not schema.entities and report is not None:
+        report.notes.append(f"{names['train']}: there are no entities in these files; no model can be trained on them")
     for split in splits if check_labels else ():
-        schema.check(splits[split], ", ".join(map(str, paths[split])))
+        schema.check(splits[split], names[split])
     return Corpus(paths["train"][0].stem, splits, schema)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import NoneType
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -51,6 +51,9 @@ class DataOptions(BaseModel):
     )
     format: str | None = Field(None, description="format of the files; null: detected")
     scheme: str | None = Field(None, description="tag scheme of CoNLL files; null: detected")
+    tag_columns: tuple[Annotated[int, Field(ge=2, le=1000)], ...] = Field(
+        (), description="columns of CoNLL files that hold tags, counted from 1 (the word); `[]`: the last"
+    )
     skip_bad: bool = Field(False, description="skip bad records with a warning instead of stopping")
     overlaps: Literal["refuse", "outermost"] = Field(
         "refuse",

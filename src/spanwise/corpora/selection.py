@@ -137,6 +137,7 @@ def _loaded(options: DataOptions, report: Report) -> Corpus:
         *(options.train, options.dev, options.test),
         format=options.format,
         scheme=options.scheme,
+        tag_columns=options.tag_columns,
         skip_bad=options.skip_bad,
         report=report,
     )

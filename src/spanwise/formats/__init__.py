@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,6 +14,7 @@ from spanwise.formats.brat import BRAT
 from spanwise.formats.conll import CONLL, CONLL_WEIBO
 from spanwise.formats.dygie import DYGIE
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
+from spanwise.formats.foreign import described
 from spanwise.formats.jsonl import JSONL
 from spanwise.formats.oneie import ONEIE
 from spanwise.formats.reading import Reader
@@ -21,8 +23,8 @@ from spanwise.formats.spert import SPERT
 from spanwise.formats.writing import Writer
 
 __all__ = [
-    "EVENT_TYPES", "FORMATS", "UNTYPED", "Format", "Report", "detect", "format_for_writing", "read", "triggers_only",
-    "write",
+    "EVENT_TYPES", "FORMATS", "UNTYPED", "Format", "Report", "detect", "format_for_reading", "format_for_writing",
+    "parse_columns", "read", "triggers_only", "write",
 ]  # fmt: skip
 
 # In the order in which a file is tried.
@@ -31,21 +33,26 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 
 
+_MOST_HELD = 1000  # documents without an entity, before labels in another field are taken for those of another tool
+
+
 def read(
     path: Path | str,
     format: str | None = None,
     *,
     scheme: str | None = None,
+    tag_columns: Sequence[int] = (),
     skip_bad: bool = False,
     report: Report | None = None,
 ) -> Iterator[Document]:
     """The documents of a file, one by one. `-` is standard input in spanwise's own format.
 
-    The format is detected when it is not named, and so is the tag scheme of a CoNLL file. A bad record ends the
-    reading with its place, or is counted in the report and passed over with `skip_bad`.
+    The format is detected when it is not named, and so is the tag scheme of a CoNLL file. `tag_columns`, counted from
+    1, are the columns of a CoNLL file whose tags are read, by default the last; the entities of all of them are merged.
+    A bad record ends the reading with its place, or is counted in the report and passed over with `skip_bad`.
     """
     standard = str(path) == "-"
-    name = format or ("jsonl" if standard else detect(path))
+    name = format_for_reading(path, format, tag_columns)
     chosen = _named(name)
     if standard and chosen is not JSONL:
         raise FormatError(f"standard input can only be read as 'jsonl', not as {name!r}; give a file.")
@@ -53,8 +60,11 @@ def read(
         _check_readable(Path(path))
         if Path(path).is_dir() and not chosen.is_folder:
             raise FormatError(f"this is a folder, but {name!r} is one file; give a file in it.", path)
-    reader = Reader(None if standard else Path(path), scheme, skip_bad, Report() if report is None else report)
-    return _counted(chosen.read(reader), reader)
+    report = Report() if report is None else report
+    reader = Reader(None if standard else Path(path), scheme, skip_bad, report, tuple(tag_columns))
+    guessed = format is None and not tag_columns and not standard
+    hint = partial(_other_format, reader.path, chosen if guessed else None)
+    return _counted(_refuse_unread_labels(_explained(chosen.read(reader), hint), reader), reader, hint)
 
 
 def write(
@@ -63,12 +73,14 @@ def write(
     format: str | None = None,
     *,
     scheme: str = "IOB2",
+    split_sentences: bool = False,
     lossy: bool = False,
     report: Report | None = None,
 ) -> None:
     """Write documents to a file that appears whole or not at all. `-` is standard output in spanwise's own format.
 
-    What the format cannot hold is refused; with `lossy` it is left out and counted in the report.
+    What the format cannot hold is refused; with `lossy` it is left out and counted in the report. With
+    `split_sentences` a CoNLL file gets the sentences of each document, and otherwise a sentence for each document.
     """
     name = format or format_for_writing(path)
     chosen = _named(name)
@@ -77,7 +89,8 @@ def write(
     standard = str(path) == "-"
     if standard and chosen is not JSONL:
         raise FormatError(f"only 'jsonl' can go to standard output, not {name!r}; name a file.")
-    writer = Writer(None if standard else Path(path), scheme, lossy, Report() if report is None else report)
+    report = Report() if report is None else report
+    writer = Writer(None if standard else Path(path), scheme, lossy, report, split_sentences)
     held = documents if chosen.holds_heads else map(writer.without_heads, documents)
     try:
         chosen.write(held, writer)
@@ -85,6 +98,25 @@ def write(
         if error.path is not None:
             raise
         raise type(error)(error.reason, path, error.line) from None
+
+
+def format_for_reading(path: Path | str, format: str | None = None, tag_columns: Sequence[int] = ()) -> str:
+    """The name of the format that a file is read as: the one that is named, CoNLL for tag columns, or detected."""
+    if tag_columns and format not in {None, CONLL.name, CONLL_WEIBO.name}:
+        raise FormatError(f"tag columns belong to CoNLL files, not to {format!r}; leave them out.", path)
+    if format is not None:
+        return format
+    if tag_columns:
+        return CONLL.name
+    return JSONL.name if str(path) == "-" else detect(path)
+
+
+def parse_columns(text: str | None) -> tuple[int, ...]:
+    """The columns that a text such as `2,3` names."""
+    try:
+        return tuple(int(column) for column in text.split(",")) if text else ()
+    except ValueError:
+        raise FormatError(f"the tag columns {text!r} are not numbers with commas between, such as 2,3.") from None
 
 
 def detect(path: Path | str) -> str:
@@ -97,6 +129,8 @@ def detect(path: Path | str) -> str:
     for format in FORMATS.values():
         if format.matches(probe):
             return format.name
+    if probe.tool:
+        raise FormatError(f"{described(probe.tool)}.", path)
     if name := _by_suffix(path):
         return name
     problem = (
@@ -138,7 +172,33 @@ def _check_readable(path: Path) -> None:
         )
 
 
-def _counted(documents: Iterator[Document], reader: Reader) -> Iterator[Document]:
+def _explained(documents: Iterator[Document], hint: Callable[[], str]) -> Iterator[Document]:
+    """The documents; an error in the first record says what the file may be instead."""
+    read = False
+    try:
+        for document in documents:
+            read = True
+            yield document
+    except FormatError as error:
+        if read:
+            raise
+        raise FormatError(error.reason + hint(), error.path, error.line) from None
+
+
+def _other_format(path: Path | None, guess: Format | None) -> str:
+    """A sentence about the tool that the file seems to come from, or about the format that was guessed."""
+    tool = Probe.of(path).tool if path is not None else None
+    if tool:
+        return f" But {described(tool)}."
+    if guess is None:
+        return ""
+    return (
+        f" The format {guess.name!r} is a guess; a record of it looks like this: {guess.example}. "
+        f"If the file has another format, name it."
+    )
+
+
+def _counted(documents: Iterator[Document], reader: Reader, hint: Callable[[], str]) -> Iterator[Document]:
     read, bad = 0, reader.report.bad
     for document in documents:
         read += 1
@@ -147,4 +207,23 @@ def _counted(documents: Iterator[Document], reader: Reader) -> Iterator[Document
     if not read:
         bad = reader.report.bad - bad
         problem = f"all of its {bad} records are bad, the first: {reader.report.errors[0]}" if bad else "it is empty"
-        raise FormatError(f"the file holds no documents: {problem}", reader.name)
+        raise FormatError(f"the file holds no documents: {problem}{hint() if bad else ''}", reader.name)
+
+
+def _refuse_unread_labels(documents: Iterator[Document], reader: Reader) -> Iterator[Document]:
+    """The documents; refused where there is no entity in them, but a field that looks like labels.
+
+    While that is open, documents are held back: the refusal comes before anything is done with them.
+    """
+    held: list[Document] = []
+    marked = False
+    for document in documents:
+        held.append(document)
+        marked = marked or bool(document.entities)
+        if marked or not reader.unread_labels:
+            yield from held
+            held.clear()
+        elif len(held) == _MOST_HELD:
+            break
+    if held and reader.unread_labels:
+        raise FormatError(reader.unread_labels.sentence(), reader.name)

@@ -10,10 +10,10 @@ from typing import Any
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats import json_array
-from spanwise.formats.reading import MAX_RECORD, Reader, json_object
+from spanwise.formats.foreign import tool_of_file
+from spanwise.formats.reading import HEAD, MAX_RECORD, Reader, json_object, line_end
+from spanwise.formats.report import Report
 from spanwise.formats.writing import Writer
-
-_HEAD = 2**16
 
 
 @dataclass(frozen=True)
@@ -22,30 +22,39 @@ class Probe:
 
     path: Path
     lines: tuple[str, ...] = ()
-    record: dict[str, Any] | None = None
+    value: Any = None  # the first JSON value of an array or of JSON lines
+
+    @property
+    def record(self) -> dict[str, Any] | None:
+        return self.value if isinstance(self.value, dict) else None
+
+    @property
+    def tool(self) -> str | None:
+        """The other tool that writes such files, if it is known."""
+        return None if self.path.is_dir() else tool_of_file(self.path, self.lines, self.value)
 
     @classmethod
     def of(cls, path: Path) -> Probe:
         if path.is_dir():
             return cls(path)
         with path.open("rb") as stream:
-            head = stream.read(_HEAD)
-        lines = head.decode("utf-8-sig", errors="replace").split("\n")
-        if len(head) == _HEAD and len(lines) > 1:
+            head = stream.read(HEAD)
+        lines = head.decode("utf-8-sig", errors="replace").split(line_end(head).decode())
+        if len(head) == HEAD and len(lines) > 1:
             lines.pop()
-        return cls(path, tuple(line.rstrip("\r") for line in lines), _first_record(path, "".join(lines).lstrip()[:1]))
+        return cls(path, tuple(line.rstrip("\r") for line in lines), _first_value(path, "".join(lines).lstrip()[:1]))
 
 
-def _first_record(path: Path, opening: str) -> dict[str, Any] | None:
-    """The first JSON object of an array or of JSON lines, if there is one."""
+def _first_value(path: Path, opening: str) -> Any:
+    """The first value of a JSON array, or the first object of JSON lines; None if there is none."""
     try:
-        with path.open("rb") as stream:
-            if opening == "[":
-                value = next((value for _, value in json_array.elements(stream, MAX_RECORD)), None)
-                return value if isinstance(value, dict) else None
-            if opening == "{":
-                first = next((line for line in iter(lambda: stream.readline(MAX_RECORD), b"") if line.strip()), b"")
-                return json_object(first.decode("utf-8-sig", errors="replace"))
+        if opening == "[":
+            with path.open("rb") as stream:
+                return next((value for _, value in json_array.elements(stream, MAX_RECORD)), None)
+        if opening == "{":
+            lines = Reader(path, None, skip_bad=False, report=Report()).lines()
+            first = next((line.raw for line in lines if line.raw.strip()), b"")
+            return json_object(first.decode(errors="replace"))
     except FormatError:
         pass  # the reader reports a broken record, with its line
     return None
@@ -55,13 +64,14 @@ def _first_record(path: Path, opening: str) -> dict[str, Any] | None:
 class Format:
     """`needs_words`: the format holds words, so that a document must be segmented before it is written.
     `holds_heads`: it has a place for head regions; where it has none, they are refused or counted for it.
-    `is_folder`: it is a folder of files, not one file."""
+    `is_folder`: it is a folder of files, not one file. `example`: one record, for messages."""
 
     name: str
     matches: Callable[[Probe], bool]
     read: Callable[[Reader], Iterator[Document]]
     write: Callable[[Iterable[Document], Writer], None] | None
     needs_words: bool
+    example: str
     holds_heads: bool = False
     suffixes: tuple[str, ...] = ()
     is_folder: bool = False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from spanwise.document import Document, Entity, Relation
@@ -26,13 +27,60 @@ _IGNORED = {"A": "attribute", "M": "attribute", "N": "normalization", "#": "note
 
 
 def _matches(probe: Probe) -> bool:
-    if probe.path.is_dir():
-        return any(probe.path.glob("*.ann"))
-    return probe.path.suffix == ".ann" or (probe.path.suffix == ".txt" and _beside(probe.path, ".ann").exists())
+    return any(file.suffix.lower() == ".ann" for file in _files(probe.path))
 
 
-def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name.removesuffix(path.suffix) + suffix)
+def _files(path: Path) -> Iterator[Path]:
+    """The texts and annotations of a folder and its subfolders, or of one pair."""
+    found = path.rglob("*") if path.is_dir() else _same_stem(path)
+    return (file for file in found if file.suffix.lower() in {".txt", ".ann"} and file.is_file())
+
+
+def _same_stem(path: Path) -> Iterator[Path]:
+    if path.suffix.lower() in {".txt", ".ann"}:
+        yield from (file for file in path.parent.iterdir() if file.stem == path.stem)
+
+
+@dataclass(frozen=True)
+class _FilePair:
+    """A text and its annotations; either may be missing, and their suffixes may be in upper case."""
+
+    stem: Path
+    files: tuple[Path, ...]
+
+    @property
+    def text(self) -> Path | None:
+        return self._with_suffix(".txt")
+
+    @property
+    def annotations(self) -> Path | None:
+        return self._with_suffix(".ann")
+
+    def id(self, root: Path) -> str:
+        return unquote(self.stem.relative_to(root if root.is_dir() else root.parent).as_posix())
+
+    def _with_suffix(self, suffix: str) -> Path | None:
+        found = [file for file in self.files if file.suffix.lower() == suffix]
+        if len(found) > 1:
+            names = " and ".join(sorted(file.name for file in found))
+            raise FormatError(f"{names} differ only in their case; keep one of them.", self.stem)
+        return found[0] if found else None
+
+
+def _file_pairs(path: Path) -> list[_FilePair]:
+    found: defaultdict[Path, list[Path]] = defaultdict(list)
+    for file in _files(path):
+        found[file.parent / file.stem].append(file)
+    return [
+        _FilePair(stem, tuple(found[stem]))
+        for stem in sorted(found, key=lambda stem: (stem.parent, f"{stem.name}.txt"))
+    ]
+
+
+class _Event(NamedTuple):
+    line: int
+    label: str
+    trigger: str
 
 
 @dataclass
@@ -42,7 +90,7 @@ class _Standoff:
     entities: dict[str, Entity] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     links: list[tuple[int, str, str, str]] = field(default_factory=list)  # line, head, tail, label
-    triggers: dict[str, str] = field(default_factory=dict)
+    events: dict[str, _Event] = field(default_factory=dict)
     ignored: Counter[str] = field(default_factory=Counter)
 
     def add(self, line: Line) -> None:
@@ -52,7 +100,7 @@ class _Standoff:
             self.ignored[f"brat {_IGNORED[kind]}"] += 1
         elif kind not in {"T", "R", "E"}:
             raise FormatError(f"the annotation {short_repr(id)} is not a brat annotation; correct or remove the line.")
-        elif id in self.entities or id in self.triggers:
+        elif id in self.entities or id in self.events:
             raise FormatError(f"the id {short_repr(id)} is given twice; give each annotation an id of its own.")
         else:
             {"T": self._add_entity, "R": self._add_relation, "E": self._add_event}[kind](id, rest, line.number)
@@ -85,15 +133,13 @@ class _Standoff:
         parts = [_pair(part) for part in rest.split("\t")[0].split()]
         if not parts:
             raise FormatError(f"{shorten(id)} has no trigger; write it as Type:T1, then its arguments.")
-        self.triggers[id] = parts[0][1]
+        self.events[id] = _Event(line, *parts[0])
         self.links.extend((line, id, argument, role) for role, argument in parts[1:])
 
     def document(self, text: str, id: str) -> Document:
+        entities = list(self.entities.values())
         places = {name: index for index, name in enumerate(self.entities)}
-        unknown = {name: trigger for name, trigger in self.triggers.items() if trigger not in places}
-        if unknown:
-            raise FormatError(f"the events {short_repr(unknown)} name triggers that do not exist; correct them.")
-        places |= {name: places[trigger] for name, trigger in self.triggers.items()}
+        places |= self._place_events(places, entities)
         for line, head, tail, label in self.links:
             if missing := {head, tail} - places.keys():
                 raise FormatError(
@@ -103,11 +149,41 @@ class _Standoff:
                 )
         return Document(
             text,
-            entities=tuple(self.entities.values()),
+            entities=tuple(entities),
             relations=tuple(Relation(places[head], places[tail], label) for _, head, tail, label in self.links),
             id=id,
-            metadata=event_metadata(self.entities[trigger].label for trigger in self.triggers.values()),
+            metadata=event_metadata(event.label for event in self.events.values()),
         )
+
+    def _place_events(self, places: dict[str, int], entities: list[Entity]) -> dict[str, int]:
+        """Where the trigger of each event stands; each further event on one trigger gets a copy of it."""
+        found: dict[str, int] = {}
+        taken: set[str] = set()
+        for name, event in self.events.items():
+            trigger = self._trigger(name, event)
+            if event.trigger in taken:
+                entities.append(trigger)
+            found[name] = len(entities) - 1 if event.trigger in taken else places[event.trigger]
+            taken.add(event.trigger)
+        return found
+
+    def _trigger(self, name: str, event: _Event) -> Entity:
+        trigger = self.entities.get(event.trigger)
+        if trigger is None:
+            reason = f"the trigger {short_repr(event.trigger)} of {shorten(name)} does not exist; correct it."
+            raise FormatError(reason, line=event.line)
+        if trigger.label != event.label:
+            raise FormatError(
+                f"{shorten(name)} is of type {short_repr(event.label)}, but its trigger {shorten(event.trigger)} is of "
+                f"type {short_repr(trigger.label)}; give both one type.",
+                line=event.line,
+            )
+        return trigger
+
+    @property
+    def shared_triggers(self) -> int:
+        """How many events have a trigger that an earlier event has too."""
+        return len(self.events) - len({event.trigger for event in self.events.values()})
 
 
 def _pair(argument: str) -> tuple[str, str]:
@@ -121,8 +197,6 @@ def _pair(argument: str) -> tuple[str, str]:
 
 def _standoff(reader: Reader) -> _Standoff:
     standoff = _Standoff()
-    if reader.path is None or not reader.path.exists():
-        return standoff
     for line in reader.lines():
         if line.raw.strip():
             try:
@@ -166,28 +240,31 @@ def _flat(text: str) -> str:
     return re.sub(r"\s", " ", text).strip()
 
 
-def _parse(text: Path, reader: Reader) -> Iterator[Document]:
-    beside = replace(reader, path=_beside(text, ".ann"))
+def _parse(pair: _FilePair, root: Path, reader: Reader, counts: Counter[str]) -> Iterator[Document]:
+    text, annotations = pair.text, pair.annotations
+    beside = replace(reader, path=annotations or text)
     try:
-        if not text.exists():
-            raise FormatError(f"{text.name} is missing beside it; add the annotated text.")
-        standoff = _standoff(beside)
-        yield standoff.document(_fitting(_decoded(text), standoff), unquote(text.name.removesuffix(".txt")))
+        if text is None:
+            raise FormatError(f"{pair.stem.name}.txt is missing beside it; add the annotated text.")
+        standoff = _standoff(beside) if annotations else _Standoff()
+        yield standoff.document(_fitting(_decoded(text), standoff), pair.id(root))
     except (FormatError, AnnotationError) as error:
         raise beside.with_location(error, None) from None
     reader.report.dropped.update(standoff.ignored)
+    counts["bare"] += annotations is None
+    counts["shared"] += standoff.shared_triggers
 
 
 def _read(reader: Reader) -> Iterator[Document]:
-    path = reader.path
-    if path is None:
+    if reader.path is None:
         raise FormatError("brat files cannot come from standard input; name the folder.")
-    found = path.iterdir() if path.is_dir() else [path]
-    texts = sorted({_beside(file, ".txt") for file in found if file.suffix in {".txt", ".ann"}})
-
-    yield from reader.documents(((None, text) for text in texts), partial(_parse, reader=reader))
-    if bare := sum(not _beside(text, ".ann").exists() for text in texts):
+    counts: Counter[str] = Counter()
+    parse = partial(_parse, root=reader.path, reader=reader, counts=counts)
+    yield from reader.documents(((None, pair) for pair in _file_pairs(reader.path)), parse)
+    if bare := counts["bare"]:
         reader.note(f"{bare} texts have no .ann file; they are read without annotations")
+    if shared := counts["shared"]:
+        reader.note(f"{shared} events share their trigger with another event; each keeps its own copy of the trigger")
 
 
 def _annotations(document: Document) -> Iterator[str]:
@@ -230,7 +307,7 @@ def _write(documents: Iterable[Document], writer: Writer) -> None:
             path = _free_path(folder, document, number)
             path.write_bytes(writer.encoded(guard_bom(plain.text), document))
             lines = "".join(f"{line}\n" for line in _annotations(plain))
-            _beside(path, ".ann").write_bytes(writer.encoded(lines, document))
+            path.with_name(f"{path.stem}.ann").write_bytes(writer.encoded(lines, document))
             writer.report.written += 1
 
 
@@ -248,5 +325,6 @@ BRAT = Format(
     read=_read,
     write=_write,
     needs_words=False,
+    example="T1\tPER 0 3\tAnn",
     is_folder=True,
 )

@@ -1,20 +1,26 @@
-"""CoNLL columns: one word a line, its tag last, a blank line after each sentence."""
+"""CoNLL columns: one word a line, its tag last or in columns that are named, a blank line after each sentence."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 from spanwise.document import Document, outermost, overlap
 from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import short_repr
+from spanwise.formats.foreign import is_header
 from spanwise.formats.reading import Line, Reader
-from spanwise.formats.tokens import align_to_words, count_spacing, word_spans
+from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, word_spans
 from spanwise.formats.writing import Writer, guard_bom
+from spanwise.text.sentences import sentence_starts
 
 MAX_SENTENCE = 1_000_000
 _TAG = re.compile(r"O|[BIESLUM]-.+")
@@ -26,17 +32,44 @@ _DOCSTART_LINE = re.compile(_DOCSTART.pattern.encode())
 _BREAKS = re.compile(r"[\t\r\n]")
 
 
+class _Row(NamedTuple):
+    """The token of a line, its tags, one for each column that is read, and all of its cells."""
+
+    token: str
+    tags: list[str]
+    cells: list[str]
+
+
 @dataclass(frozen=True)
 class Layout:
-    """How a file is laid out. `numbered`: each token ends in a digit that is no part of it, as in Weibo NER."""
+    """How a file is laid out. `numbered`: each token ends in a digit that is no part of it, as in Weibo NER.
+
+    `tags` are the columns that hold tags, as indices, each with its scheme.
+    """
 
     separator: str
     numbered: bool
-    scheme: str = "IOB2"
+    tags: Mapping[int, str]
     joiner: str = " "
 
-    def columns(self, line: Line) -> tuple[str, str]:
-        """The token and the tag of a line."""
+    def row(self, line: Line) -> _Row:
+        cells = self._cells(line)
+        if len(cells) <= max(self.tags):
+            raise FormatError(
+                f"the line has {len(cells)} columns, but column {max(self.tags) + 1} should hold a tag; "
+                f"correct the line, or name other columns.",
+                line=line.number,
+            )
+        tags = [cells[column] for column in self.tags]
+        if not self.numbered:
+            return _Row(cells[0], tags, cells)
+        if len(cells[0]) < 2 or not cells[0][-1].isdigit():
+            raise FormatError(
+                f"the token {short_repr(cells[0])} does not end in a digit; read the file as 'conll'.", line=line.number
+            )
+        return _Row(cells[0][:-1], tags, cells)
+
+    def _cells(self, line: Line) -> list[str]:
         text = line.decode().rstrip(" \t")
         cells = text.split("\t") if self.separator == "\t" else re.split(" +", text)
         if len(cells) < 2 or not cells[0]:
@@ -45,13 +78,7 @@ class Layout:
                 f"{short_repr(text)} is not a token and a tag with {kind} between them; add the column.",
                 line=line.number,
             )
-        if not self.numbered:
-            return cells[0], cells[-1]
-        if len(cells[0]) < 2 or not cells[0][-1].isdigit():
-            raise FormatError(
-                f"the token {short_repr(cells[0])} does not end in a digit; read the file as 'conll'.", line=line.number
-            )
-        return cells[0][:-1], cells[-1]
+        return cells
 
 
 def _sentences(reader: Reader) -> Iterator[tuple[int, list[Line]]]:
@@ -67,25 +94,106 @@ def _sentences(reader: Reader) -> Iterator[tuple[int, list[Line]]]:
         yield sentence[0].number, sentence
 
 
+class _Survey:
+    """What one pass over a file says: its schemes, its other columns, and whether its tokens are Chinese characters."""
+
+    def __init__(self, columns: tuple[int, ...]) -> None:
+        self.detectors = {column: schemes.SchemeDetector() for column in columns}
+        self.tokens = self.characters = 0
+        self.width = 0
+        self._others: dict[int, str] = {}  # columns with nothing but tags, and one of their tags
+        self._without_tags: set[int] = set()
+
+    def add(self, layout: Layout, sentence: list[Line]) -> None:
+        rows = list(_readable(layout, sentence))
+        for index, detector in enumerate(self.detectors.values()):
+            detector.add(row.tags[index] for row in rows)
+        self.tokens += len(rows)
+        self.characters += _characters(row.token for row in rows)
+        for row in rows:
+            self._look_at_others(row.cells)
+
+    def _look_at_others(self, cells: list[str]) -> None:
+        self.width = max(self.width, len(cells))
+        read = {column % len(cells) for column in self.detectors}
+        for column in range(1, len(cells)):
+            if column in read or column in self._without_tags:
+                continue
+            if not _TAG.fullmatch(cells[column]):
+                self._without_tags.add(column)
+                self._others.pop(column, None)
+            elif cells[column] != "O":
+                self._others.setdefault(column, cells[column])
+
+    @property
+    def any_entity(self) -> bool:
+        return any(detector.any_entity for detector in self.detectors.values())
+
+    def unread(self) -> str:
+        """A sentence about columns with tags that are not read; empty without any."""
+        if not self._others:
+            return ""
+        named = " and ".join(f"column {column + 1} ({short_repr(tag)})" for column, tag in sorted(self._others.items()))
+        return f"{named} also holds tags, which are not read; name every column to read (--tag-columns, tag_columns)"
+
+
 def _detect_layout(reader: Reader, numbered: bool) -> Layout:
-    """Look through the file once: the separator, the scheme, and whether its tokens are Chinese characters."""
-    separator, tags, tokens, characters = "", schemes.SchemeDetector(), 0, 0
+    """Look through the file once."""
+    columns = _tag_columns(reader.tag_columns)
+    survey, separator = _Survey(columns), ""
     for _, sentence in _sentences(reader):
         separator = separator or ("\t" if any(b"\t" in line.raw for line in sentence) else " ")
-        layout = Layout(separator, numbered)
-        rows = list(_readable(layout, sentence))
-        tags.add(tag for _, tag in rows)
-        tokens += len(rows)
-        characters += _characters(token for token, _ in rows)
-    if reader.scheme is None:
-        scheme = tags.scheme()
-        reader.note(f"scheme {scheme} (detected)")
-    else:
-        scheme = schemes.scheme_named(reader.scheme)
-    joiner = "" if numbered else _joiner(characters, tokens)
+        if not survey.tokens:
+            _refuse_header(sentence[0], separator)
+        survey.add(Layout(separator, numbered, dict.fromkeys(columns, "")), sentence)
+    joiner = "" if numbered else _joiner(survey.characters, survey.tokens)
     if not joiner:
         reader.note("characters joined without spaces (detected)")
-    return Layout(separator, numbered, scheme, joiner)
+    if not reader.tag_columns:
+        _check_columns(survey, reader)
+    return Layout(separator, numbered, _schemes(survey, reader), joiner)
+
+
+def _refuse_header(line: Line, separator: str) -> None:
+    text = line.raw.decode(errors="replace")
+    if is_header(text.split(separator)):
+        raise FormatError(
+            f"the first line is a header ({short_repr(text)}), which CoNLL files have not; remove it.", line=line.number
+        )
+
+
+def _tag_columns(named: tuple[int, ...]) -> tuple[int, ...]:
+    """The indices of the columns that hold tags: the last one where none is named."""
+    if wrong := [column for column in named if column < 2]:
+        raise FormatError(
+            f"column {wrong[0]} cannot hold tags: columns count from 1, and the first is the word; name others."
+        )
+    return tuple(dict.fromkeys(column - 1 for column in named)) or (-1,)
+
+
+def _check_columns(survey: _Survey, reader: Reader) -> None:
+    """Refuse a file whose last column says nothing, and whose other columns may; note other columns with tags."""
+    unread = survey.unread()
+    if survey.tokens and survey.width > 2 and not survey.any_entity:
+        raise FormatError(
+            f"not one entity was read: the last of its {survey.width} columns is O for every word"
+            f"{unread and f', but {unread}'}; if another column holds the tags, name it (--tag-columns 2, "
+            f"tag_columns=(2,)), and if the words are not labeled, name the last column."
+        )
+    if unread:
+        reader.note(unread)
+
+
+def _schemes(survey: _Survey, reader: Reader) -> dict[int, str]:
+    if reader.scheme is not None:
+        return dict.fromkeys(survey.detectors, schemes.scheme_named(reader.scheme))
+    found = {column: detector.scheme() for column, detector in survey.detectors.items()}
+    if len(set(found.values())) == 1:
+        reader.note(f"scheme {next(iter(found.values()))} (detected)")
+    else:
+        named = ", ".join(f"{scheme} in column {column + 1}" for column, scheme in found.items())
+        reader.note(f"schemes {named} (detected)")
+    return found
 
 
 def _characters(words: Iterable[str]) -> int:
@@ -97,10 +205,10 @@ def _joiner(characters: int, words: int) -> str:
     return "" if characters * 2 > words else " "
 
 
-def _readable(layout: Layout, sentence: list[Line]) -> Iterator[tuple[str, str]]:
+def _readable(layout: Layout, sentence: list[Line]) -> Iterator[_Row]:
     for line in sentence:
         try:
-            yield layout.columns(line)
+            yield layout.row(line)
         except FormatError:  # reported when the sentence itself is read
             continue
 
@@ -110,28 +218,31 @@ def _read(reader: Reader, numbered: bool) -> Iterator[Document]:
         layout = _detect_layout(reader, numbered)
     except FormatError as error:
         raise reader.with_location(error, None) from None
-    repaired = 0
+    repaired: Counter[str] = Counter()
+    yield from reader.documents(_sentences(reader), partial(_parse, layout=layout, repaired=repaired))
+    for scheme, repairs in repaired.items():
+        reader.note(f"{repairs} tags out of place for {scheme}; each starts or ends an entity, none was dropped")
 
-    def parse(sentence: list[Line]) -> Iterator[Document]:
-        nonlocal repaired
-        if len(sentence) > MAX_SENTENCE:
-            raise FormatError(f"the sentence has more than {MAX_SENTENCE:,} words; end sentences with a blank line.")
-        rows = [layout.columns(line) for line in sentence]
+
+def _parse(sentence: list[Line], layout: Layout, repaired: Counter[str]) -> Iterator[Document]:
+    if len(sentence) > MAX_SENTENCE:
+        raise FormatError(f"the sentence has more than {MAX_SENTENCE:,} words; end sentences with a blank line.")
+    rows = [layout.row(line) for line in sentence]
+    spans: dict[WordSpan, None] = {}  # without those that two columns hold
+    repairs: Counter[str] = Counter()
+    for index, scheme in enumerate(layout.tags.values()):
         try:
-            spans, repairs = schemes.decode([tag for _, tag in rows], layout.scheme)
+            found, wrong = schemes.decode([row.tags[index] for row in rows], scheme)
         except schemes.TagError as error:
             raise FormatError(error.reason, line=sentence[error.index].number) from None
-        yield Document.from_words([token for token, _ in rows], spans, joiner=layout.joiner)
-        repaired += repairs
-
-    yield from reader.documents(_sentences(reader), parse)
-    if repaired:
-        reader.note(
-            f"{repaired} tags out of place for {layout.scheme}; each starts or ends an entity, none was dropped"
-        )
+        spans |= dict.fromkeys(found)
+        repairs[scheme] += wrong
+    yield Document.from_words([row.token for row in rows], spans, joiner=layout.joiner)
+    repaired.update(+repairs)
 
 
-def _encode(document: Document, writer: Writer, scheme: str) -> str | None:
+def _encode(document: Document, writer: Writer, scheme: str) -> list[str] | None:
+    """The sentences of a document; None for one that is left out, and has been counted."""
     flat = _flat(align_to_words(document, writer), writer)
     words = flat.word_texts
     if not words or not _supported(flat):
@@ -140,8 +251,37 @@ def _encode(document: Document, writer: Writer, scheme: str) -> str | None:
         return None
     count_spacing(document, _joiner(_characters(words), len(words)), writer)
     writer.count_unsupported(flat, id=True)
-    tags = schemes.encode(word_spans(flat), len(words), scheme)
-    return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
+    return [_sentence_lines(part, words, scheme) for part in _parts(flat, scheme, writer)]
+
+
+class _Part(NamedTuple):
+    """A stretch of words that is written as one sentence, and its entities."""
+
+    first: int
+    last: int
+    spans: list[WordSpan]
+
+
+def _parts(document: Document, scheme: str, writer: Writer) -> list[_Part]:
+    """The sentences of a document; those that an entity joins are one. The whole document where it is not split."""
+    spans = sorted(word_spans(document))
+    starts = sentence_starts(document.text, document.words) if writer.split_sentences else [0]
+    inside = {word for span in spans for word in range(span.first + 1, span.last)}
+    cuts = [*(start for start in starts if start not in inside), len(document.words)]
+    parts = [
+        _Part(first, last, spans[bisect_left(spans, (first,)) : bisect_left(spans, (last,))])
+        for first, last in pairwise(cuts)
+    ]
+    if scheme == "IO":
+        merged = sum(schemes.merged_in_io(part.spans) for part in parts)
+        writer.drop_or_refuse(document, "border between neighbors of one label", merged)
+    return parts
+
+
+def _sentence_lines(part: _Part, words: list[str], scheme: str) -> str:
+    spans = [WordSpan(span.first - part.first, span.last - part.first, span.label) for span in part.spans]
+    tags = schemes.encode(spans, part.last - part.first, scheme)
+    return "".join(f"{word}\t{tag}\n" for word, tag in zip(words[part.first : part.last], tags, strict=True)) + "\n"
 
 
 def _supported(document: Document) -> bool:
@@ -168,16 +308,20 @@ def _flat(document: Document, writer: Writer) -> Document:
 
 def _lines(documents: Iterable[Document], writer: Writer) -> Iterator[bytes]:
     scheme = schemes.scheme_named(writer.scheme)
-    first = True
+    written = sentences = 0
 
     def encode(document: Document) -> str | None:
-        nonlocal first
-        text = _encode(document, writer, scheme)
-        guarded = guard_bom(text) if first and text is not None else text
-        first = first and text is None
-        return guarded
+        nonlocal written, sentences
+        parts = _encode(document, writer, scheme)
+        if parts is None:
+            return None
+        text = "".join(parts) if written else guard_bom("".join(parts))
+        written, sentences = written + 1, sentences + len(parts)
+        return text
 
-    return writer.each(documents, encode)
+    yield from writer.each(documents, encode)
+    if sentences > written:
+        writer.note(f"{sentences:,} sentences are written for {written:,} documents; each is read as a document")
 
 
 def _write(documents: Iterable[Document], writer: Writer) -> None:
@@ -190,7 +334,16 @@ def _rows(probe: Probe) -> list[str]:
 
 def _matches(probe: Probe) -> bool:
     rows = [re.split("[\t ]+", row.rstrip(" \t")) for row in _rows(probe)]
-    return bool(rows) and probe.record is None and all(len(row) > 1 and _TAG.fullmatch(row[-1]) for row in rows)
+    if not rows or probe.record is not None or min(map(len, rows)) < 2:
+        return False
+    return all(_TAG.fullmatch(row[-1]) for row in rows) or _bare_tags(rows)
+
+
+def _bare_tags(rows: list[list[str]]) -> bool:
+    """Whether the rows are a table whose last column holds labels without a prefix, and O."""
+    tags = schemes.SchemeDetector()
+    tags.add(row[-1] for row in rows)
+    return len(set(map(len, rows))) == 1 and tags.has_bare_labels() and not is_header(rows[0])
 
 
 def _matches_weibo(probe: Probe) -> bool:
@@ -205,6 +358,7 @@ CONLL = Format(
     read=partial(_read, numbered=False),
     write=_write,
     needs_words=True,
+    example="Ann\tB-PER",
     suffixes=(".conll", ".bio", ".iob", ".iob2", ".bioes", ".bmes", ".tsv"),
 )
 CONLL_WEIBO = Format(
@@ -213,4 +367,5 @@ CONLL_WEIBO = Format(
     read=partial(_read, numbered=True),
     write=None,
     needs_words=True,
+    example="科0\tB-ORG",
 )

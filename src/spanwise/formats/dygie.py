@@ -5,9 +5,9 @@ Each sentence is read as a document of its own; the writer puts the sentences of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from spanwise.document import Document, Relation
 from spanwise.errors import FormatError
@@ -19,7 +19,7 @@ from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, wit
 from spanwise.formats.writing import Writer, dumps
 
 _KEYS = frozenset({"doc_key", "sentences", "ner", "relations", "events", "clusters"})
-_METADATA = ("doc_key", "sentence", "clusters", EVENT_TYPES)
+_METADATA = ("doc_key", "sentence", EVENT_TYPES)
 
 
 def _matches(probe: Probe) -> bool:
@@ -149,7 +149,8 @@ def _encode(group: list[Document], key: str, writer: Writer) -> str:
     for document in group:
         kept = _supported(document, writer)
         count_spacing(document, " ", writer)
-        writer.count_unsupported(kept, metadata=_METADATA)
+        own = ("clusters",) if document is group[0] and _are_clusters(document.metadata.get("clusters")) else ()
+        writer.count_unsupported(kept, metadata=(*_METADATA, *own))
         record["sentences"].append(kept.word_texts)
         for layer, marks in _layers(kept, offset).items():
             record[layer].append(marks)
@@ -157,9 +158,9 @@ def _encode(group: list[Document], key: str, writer: Writer) -> str:
     if not any(record["events"]):
         del record["events"]
     clusters = group[0].metadata.get("clusters")
-    if clusters is not None and _within(clusters, offset):
+    if _are_clusters(clusters) and _within(clusters, offset):
         record["clusters"] = clusters
-    elif clusters:
+    elif _are_clusters(clusters):
         writer.drop_or_refuse(group[0], "coreference cluster of sentences that are not there", len(clusters))
     return dumps(record, group[0]) + "\n"
 
@@ -178,7 +179,18 @@ def _layers(document: Document, offset: int) -> dict[str, list[Any]]:
     }
 
 
-def _within(clusters: Any, tokens: int) -> bool:
+def _are_clusters(value: Any) -> TypeGuard[Sequence[Sequence[Sequence[int]]]]:
+    """Whether a value is a list of lists of spans, each a first and a last token."""
+    return isinstance(value, list | tuple) and all(
+        isinstance(cluster, list | tuple) and all(_is_span(span) for span in cluster) for cluster in value
+    )
+
+
+def _is_span(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(type(token) is int for token in value)
+
+
+def _within(clusters: Sequence[Sequence[Sequence[int]]], tokens: int) -> bool:
     return all(0 <= start <= end < tokens for cluster in clusters for start, end in cluster)
 
 
@@ -218,4 +230,5 @@ DYGIE = Format(
     read=_read,
     write=_write,
     needs_words=True,
+    example='{"doc_key": "d1", "sentences": [["Ann", "left"]], "ner": [[[0, 0, "PER"]]], "relations": [[]]}',
 )

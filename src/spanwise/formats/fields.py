@@ -62,9 +62,17 @@ def score(record: dict[str, Any]) -> float:
     value = record.get("score")
     if value is None:
         return 1.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(number := _float(value)):
         raise FormatError(f"'score' is {short_repr(value)}, but should be a finite number.")
-    return float(value)
+    return number
+
+
+def _float(value: int | float) -> float:
+    """The number as a float; infinite where an integer has too many digits for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def identifier(record: dict[str, Any], key: str) -> str:

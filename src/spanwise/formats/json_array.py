@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from spanwise.errors import FormatError
 
@@ -17,6 +18,24 @@ _TAIL = 12  # the longest piece that can be cut at the end of a chunk: an escape
 
 def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+class RepeatedKey(NamedTuple):
+    """Stands for a value in which an object gives this key twice: `json` would keep the last without a word."""
+
+    key: str
+
+
+class KeyCheck:
+    """Builds objects from their pairs and remembers a key that was given twice."""
+
+    repeated: RepeatedKey | None = None
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            self.repeated = RepeatedKey(Counter(key for key, _ in pairs).most_common(1)[0][0])
+        return value
 
 
 class _Text:
@@ -67,7 +86,10 @@ class _Text:
 
 
 def elements(stream: BinaryIO, limit: int) -> Iterator[tuple[int, Any]]:
-    """Each element with the line it starts on. Broken JSON ends the iteration: the next record cannot be found."""
+    """Each element, or the key that it gives twice, with the line it starts on.
+
+    Broken JSON ends the iteration: the next record cannot be found.
+    """
     text = _Text(stream, limit)
     if not text.peek():
         return
@@ -95,8 +117,9 @@ def elements(stream: BinaryIO, limit: int) -> Iterator[tuple[int, Any]]:
 
 
 def _element(text: _Text) -> Any:
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     while True:
+        keys = KeyCheck()
+        decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=keys)
         try:
             value, end = decoder.raw_decode(text.buffer, text.cursor)
         except RecursionError:
@@ -114,4 +137,4 @@ def _element(text: _Text) -> Any:
         may_go_on = end == len(text.buffer) or text.buffer[end] in _NUMBER
         if not may_go_on or not text.grow():
             text.advance(end)
-            return value
+            return keys.repeated or value

@@ -9,6 +9,7 @@ from typing import Any
 from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import arrays, get, identifier, objects, row, score
+from spanwise.formats.foreign import EXAMPLE
 from spanwise.formats.reading import Reader
 from spanwise.formats.writing import Writer, dumps
 
@@ -59,6 +60,7 @@ JSONL = Format(
     read=_read,
     write=_write,
     needs_words=False,
+    example=EXAMPLE,
     holds_heads=True,
     suffixes=(".jsonl", ".ndjson"),
 )

@@ -5,6 +5,7 @@ GENEVA's mentions come without a type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -101,8 +102,18 @@ def _relations(record: dict[str, Any], places: dict[str, int]) -> Iterator[Relat
             raise FormatError(
                 f"the relation {short_repr(relation)} should have two arguments; correct it or leave it out."
             )
-        head, tail = arguments
+        head, tail = arguments if _head_first(arguments) else reversed(arguments)
         yield Relation(_place(head, places), _place(tail, places), get(relation, "relation_type", str))
+
+
+def _head_first(arguments: list[dict[str, Any]]) -> bool:
+    """Whether the head, Arg-1, is listed first; without role names the first argument is the head."""
+    roles = [re.sub("[^a-z0-9]", "", get(argument, "role", str, "").lower()) for argument in arguments]
+    if roles in (["arg1", "arg1"], ["arg2", "arg2"]):
+        raise FormatError(
+            f"both arguments have the role {short_repr(arguments[0]['role'])}; name the head Arg-1 and the tail Arg-2."
+        )
+    return roles[0] != "arg2" and roles[1] != "arg1"
 
 
 def _arguments(events: list[dict[str, Any]], places: dict[str, int], first_trigger: int) -> Iterator[Relation]:
@@ -184,5 +195,9 @@ ONEIE = Format(
     read=_read,
     write=_write,
     needs_words=True,
+    example=(
+        '{"tokens": ["Ann", "left"], "entity_mentions": [{"id": "e1", "start": 0, "end": 1, "entity_type": "PER"}], '
+        '"relation_mentions": [], "event_mentions": []}'
+    ),
     holds_heads=True,
 )

@@ -15,10 +15,12 @@ from spanwise.document import Document
 from spanwise.errors import AnnotationError, FormatError
 from spanwise.formats import json_array
 from spanwise.formats.fields import check_type, short_repr, shorten
+from spanwise.formats.foreign import UnreadLabels
 from spanwise.formats.report import Report
 
 R = TypeVar("R")
 MAX_RECORD = 256 * 2**20
+HEAD = 2**16  # the bytes at the start of a file that tell its format
 
 
 class Line(NamedTuple):
@@ -47,6 +49,8 @@ class Reader:
     scheme: str | None
     skip_bad: bool
     report: Report
+    tag_columns: tuple[int, ...] = ()  # of a CoNLL file, counted from 1; empty: the last one
+    unread_labels: UnreadLabels | None = None
 
     @property
     def name(self) -> str:
@@ -69,17 +73,21 @@ class Reader:
             return stream.read(4096).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
 
     def lines(self) -> Iterator[Line]:
-        """Lines split at line feeds only: tokens may hold any other separator that Unicode knows."""
+        """Lines as line feeds end them, or carriage returns in a file without line feeds.
+
+        Tokens may hold any other separator that Unicode knows.
+        """
         with self.open() as stream:
-            number = 0
-            while raw := stream.readline(MAX_RECORD + 1):
-                number += 1
-                rest = raw
-                while len(rest) > MAX_RECORD and not rest.endswith(b"\n"):
-                    rest = stream.readline(MAX_RECORD + 1)
-                if number == 1:
-                    raw = raw.removeprefix(codecs.BOM_UTF8)
-                yield Line(number, raw.rstrip(b"\r\n"))
+            for number, raw in enumerate(self._raw_lines(stream), 1):
+                yield Line(number, (raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw).rstrip(b"\r\n"))
+
+    def _raw_lines(self, stream: BinaryIO) -> Iterator[bytes]:
+        if self.path is not None:  # standard input cannot be read twice
+            end = line_end(stream.read(HEAD))
+            stream.seek(0)
+            if end == b"\r":
+                return _carriage_return_lines(stream)
+        return _line_feed_lines(stream)
 
     def documents(
         self, records: Iterable[tuple[int | None, R]], parse: Callable[[R], Iterable[Document]]
@@ -102,15 +110,14 @@ class Reader:
         """The objects of one JSON array, never more than one of them in memory."""
         with self.open() as stream:
             try:
-                yield from self.documents(
-                    json_array.elements(stream, MAX_RECORD), lambda value: parse(check_type(value, dict, "the record"))
-                )
+                yield from self.documents(json_array.elements(stream, MAX_RECORD), lambda value: parse(_record(value)))
             except FormatError as error:
                 raise self.with_location(error, None) from None
 
     def count_unknown_fields(self, record: dict[str, Any], known: frozenset[str]) -> None:
-        """Count the fields of a record that have no place in a document."""
+        """Count the fields of a record that have no place in a document, and remember one that looks like labels."""
         self.report.dropped.update(f"field {short_repr(key)}" for key in record if key not in known)
+        self.unread_labels = self.unread_labels or UnreadLabels.of(record, known)
 
     def handle_bad_record(self, error: FormatError | AnnotationError, line: int | None) -> None:
         """Count a bad record and go on, or stop with its place."""
@@ -128,14 +135,45 @@ class Reader:
         return FormatError(error.reason, self.name, line if error.line is None else error.line)
 
 
+def line_end(head: bytes) -> bytes:
+    """What ends the lines of a file that begins so: a carriage return where there is no line feed."""
+    return b"\r" if b"\r" in head[:-1] and b"\n" not in head else b"\n"
+
+
+def _line_feed_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Lines, each cut off after the length that is refused."""
+    while raw := stream.readline(MAX_RECORD + 1):
+        rest = raw
+        while len(rest) > MAX_RECORD and not rest.endswith(b"\n"):
+            rest = stream.readline(MAX_RECORD + 1)
+        yield raw
+
+
+def _carriage_return_lines(stream: BinaryIO) -> Iterator[bytes]:
+    rest = b""
+    while chunk := stream.read(HEAD):
+        *lines, rest = (rest + chunk).split(b"\r")
+        yield from lines
+        rest = rest[: MAX_RECORD + 1]
+    if rest:
+        yield rest
+
+
 def json_object(text: str) -> dict[str, Any]:
     """One JSON object; NaN and the infinities are no JSON."""
+    keys = json_array.KeyCheck()
     try:
-        value = json.loads(text, parse_constant=json_array.refuse_constant)
+        value = json.loads(text, parse_constant=json_array.refuse_constant, object_pairs_hook=keys)
     except RecursionError:
         raise FormatError("the JSON is nested too deeply; flatten the record.") from None
     except ValueError as error:
         raise FormatError(f"the line is not a JSON object ({error}): {short_repr(text)}.") from None
+    return _record(keys.repeated or value)
+
+
+def _record(value: Any) -> dict[str, Any]:
+    if isinstance(value, json_array.RepeatedKey):
+        raise FormatError(f"an object gives the key {short_repr(value.key)} twice; keep one of them.")
     return check_type(value, dict, "the record")
 
 

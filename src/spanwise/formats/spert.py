@@ -67,5 +67,6 @@ SPERT = Format(
     read=_read,
     write=_write,
     needs_words=True,
+    example='{"tokens": ["Ann", "left"], "entities": [{"type": "PER", "start": 0, "end": 1}], "relations": []}',
     suffixes=(".json",),
 )

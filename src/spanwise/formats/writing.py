@@ -27,6 +27,10 @@ class Writer:
     scheme: str
     lossy: bool
     report: Report
+    split_sentences: bool = False  # write the sentences of a document where a format has a place for them (CoNLL)
+
+    def note(self, text: str) -> None:
+        self.report.notes.append(f"{'standard output' if self.path is None else self.path.name}: {text}")
 
     def file(self, chunks: Iterable[bytes]) -> None:
         """Write the chunks; the file appears when all of them are there."""
