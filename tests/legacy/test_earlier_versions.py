@@ -220,9 +220,7 @@ def test_a_recipe_that_differs_only_as_text_is_the_same_recipe(
 def test_a_recipe_with_another_value_is_another_recipe(copied: Path, override: str) -> None:
     before = {path.name: path.read_bytes() for path in copied.iterdir()}
     key = override.partition("=")[0]
-    with pytest.raises(
-        RecipeError, match=rf"interrupted run of another recipe \({key}: .* there, .* here\); "
-    ):
+    with pytest.raises(RecipeError, match=rf"interrupted run of another recipe \({key}: .* there, .* here\); "):
         resume(copied, Recipe.load(copied / "recipe.yaml", [override]))
     assert {path.name: path.read_bytes() for path in copied.iterdir()} == before
 
