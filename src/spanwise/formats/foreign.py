@@ -24,7 +24,7 @@ _TAG = re.compile(r"[BIESLUM]-\S+")
 _NAMES = {"CSV": "a CSV or TSV table"}
 _ADVICE = {
     "Label Studio": "export it as CoNLL2003, or convert it to jsonl",
-    "CSV": "convert it to jsonl, or to conll, which is one word and its tag per line and has no header",
+    "CSV": "convert it to conll (one word and its tag per line, no header) or to jsonl",
 }
 
 
