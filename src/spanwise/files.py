@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from spanwise.errors import FormatError
+
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
@@ -44,6 +46,12 @@ def remove_partial_files(folder: Path) -> None:
     """Remove what a killed process left half-written in a folder that nobody else writes to."""
     for draft in folder.glob(".*.part"):
         shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
+
+
+def check_target(path: Path) -> None:
+    """Refuse to write where there is no folder: a mistyped path is not created."""
+    if not path.parent.is_dir():
+        raise FormatError(f"the folder {str(path.parent)!r} does not exist; create it first.", path)
 
 
 def write_text(path: Path, text: str) -> None:

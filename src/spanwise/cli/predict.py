@@ -59,10 +59,13 @@ def predict(
     from rich.progress import track
 
     from spanwise import formats, runtime
+    from spanwise.files import check_target
     from spanwise.inference.extractor import Extractor
     from spanwise.inference.thresholds import parse_thresholds
     from spanwise.recipe import Descriptions
 
+    if html:
+        check_target(html)
     if given and (lines or threshold is not None or label_threshold):
         raise InputError("--given keeps the entities of the input; leave out --lines and the thresholds of entities.")
     report = formats.Report()

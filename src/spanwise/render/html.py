@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanwise.document import Document, Entity
-from spanwise.files import atomic_file
+from spanwise.files import atomic_file, check_target
 from spanwise.render.arcs import Arcs, script, script_policy
 from spanwise.render.layout import Open, Text, nested_pieces
-from spanwise.render.markup import chip, escaped
+from spanwise.render.markup import chip, escaped, short
 from spanwise.render.palette import TONES, color_indices
 from spanwise.render.style import style_sheet
 from spanwise.schema import Schema
@@ -51,7 +51,8 @@ def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema
 def write_html(
     documents: Iterable[Document], path: Path | str, *, title: str = DEFAULT_TITLE, schema: Schema | None = None
 ) -> None:
-    """Write the page; the file appears whole, by rename."""
+    """Write the page into a folder that exists; the file appears whole, by rename."""
+    check_target(Path(path))
     page = to_html(documents, title=title, schema=schema)
     with atomic_file(Path(path)) as draft:
         draft.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))  # lone surrogates have no UTF-8
@@ -129,6 +130,6 @@ def _box(piece: Open, entity: Entity, colors: Mapping[str, int], height: int) ->
     classes += "" if piece.ends else " goes-on"
     raised = f' style="--up:{height}"' if height > 1 else ""
     return (
-        f'<mark class="{classes}" data-entity="{piece.entity}" data-label="{label}" '
+        f'<mark class="{classes}" data-entity="{piece.entity}" data-label="{escaped(short(entity.label))}" '
         f'title="{label} · {entity.score:.2f}"{raised}>'
     )
