@@ -131,10 +131,10 @@ def test_bad_records_are_passed_over_when_asked_for(command: Command, trained: P
     (tmp_path / "in.jsonl").write_bytes(b"{oops\n" + jsonl(*TEXTS))
     done = command("predict", trained, tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--skip-bad")
     assert (done.code, len(records((tmp_path / "out.jsonl").read_text()))) == (0, 3)
-    assert "1 bad records" in done.err
+    assert "skipped 1 bad record:" in done.err
     done = command("predict", trained, "--lines", "--skip-bad", stdin="Bo left .\nAndré\n".encode("latin-1"))
     assert len(records(done.out)) == 1
-    assert "1 bad records" in done.err
+    assert "skipped 1 bad record:" in done.err
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_gold_across_words_is_reported_and_training_goes_on(command: Command, fi
         file.write('{"text": "Unbreakable", "id": "odd", "entities": [{"start": 0, "end": 2, "label": "Person"}]}\n')
     done = train(command, files)
     assert done.code == 0
-    assert "note: 1 training entities do not fall on word boundaries" in done.err
+    assert "note: 1 training entity does not fall on word boundaries" in done.err
     assert "'Un' in document 'odd'" in done.err
 
 

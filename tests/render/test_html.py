@@ -234,8 +234,8 @@ def test_a_browser_shows_the_page_as_it_was_meant(browse: Callable[..., str]) ->
 
 @pytest.mark.slow
 def test_an_entity_over_two_lines_has_its_label_in_the_first_and_no_edge_between(measure: Callable[..., Any]) -> None:
-    words = "They thanked the Royal Society for the Preservation of Northern Rivers and Lakes for it".split()
-    page = to_html([Document.from_words(words, [(3, 13, "Organization")])])
+    text = "They thanked the Royal Society for the Preservation of Northern Rivers and Lakes for it"
+    page = to_html([Document.from_words(text.split(), [(3, 13, "Organization")])])
     boxes, text = measure(
         page,
         "(() => { const mark = document.querySelector('mark'), range = new Range(); range.selectNodeContents(mark);"

@@ -52,7 +52,7 @@ def test_labels_that_share_a_span_are_noticed_unless_the_model_predicts_several(
     assert "set model.multi_label: true" in one
     assert "share their span" not in several
     assert all(
-        "1 training entities (11.1%) are wider than the model's max_width of 9" in text for text in (one, several)
+        "1 training entity (11.1%) is wider than the model's max_width of 9" in text for text in (one, several)
     )
 
 

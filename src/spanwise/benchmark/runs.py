@@ -17,6 +17,7 @@ from spanwise.benchmark.scoring import score_on_test
 from spanwise.benchmark.suite import Suite
 from spanwise.corpora import CORPORA
 from spanwise.errors import CorpusError, RecipeError
+from spanwise.plural import counted
 from spanwise.recipe import Recipe
 
 
@@ -69,7 +70,8 @@ def _cuts(corpus: str, folds: int | None) -> list[str]:
             raise CorpusError(f"corpus {corpus!r} comes in folds; give --folds {there}, or one fold: {corpus}/0.")
         return [corpus]
     if folds > there:
-        raise CorpusError(f"corpus {corpus!r} has {there or 'no'} folds; give fewer --folds, or leave it out.")
+        known = counted(there, "fold") if there else "no folds"
+        raise CorpusError(f"corpus {corpus!r} has {known}; give fewer --folds, or leave it out.")
     return [f"{corpus}/{fold}" for fold in range(folds)]
 
 

@@ -13,6 +13,7 @@ import typer
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
+from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -70,7 +71,7 @@ def evaluate(
 
     gold, report = _gold(Path(model), files or [], corpus, split, format, skip_bad)
     runtime.set_threads(threads)
-    with err.status(f"{len(gold):,} documents"):
+    with err.status(counted(len(gold), "document")):
         extractor = Extractor.from_pretrained(model, device=device, reader=reader)
         result = score(extractor, gold, threshold, relation_threshold, heads=heads)
     print_report(report)

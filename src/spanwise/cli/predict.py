@@ -11,6 +11,7 @@ import typer
 from spanwise.cli.app import app, err
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
+from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from spanwise.document import Document
@@ -87,7 +88,7 @@ def predict(
 
         write_html(kept, html, title=f"spanwise: {Path(source).name}", schema=extractor.schema)
     print_report(report)
-    err.print(f"{report.written:,} documents", markup=False)
+    err.print(counted(report.written, "document"), markup=False)
 
 
 def _lines(source: str, skip_bad: bool, report: Report) -> Iterator[Document]:

@@ -146,5 +146,9 @@ def _counted(documents: Iterator[Document], reader: Reader) -> Iterator[Document
         yield document
     if not read:
         bad = reader.report.bad - bad
-        problem = f"all of its {bad} records are bad, the first: {reader.report.errors[0]}" if bad else "it is empty"
+        problem = f"{_all_bad(bad)}: {reader.report.errors[0]}" if bad else "it is empty"
         raise FormatError(f"the file holds no documents: {problem}", reader.name)
+
+
+def _all_bad(records: int) -> str:
+    return "its only record is bad" if records == 1 else f"all of its {records:,} records are bad, the first"

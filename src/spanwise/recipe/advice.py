@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from spanwise.plural import counted
 from spanwise.recipe.parsing import RECIPES
 from spanwise.text.profile import DataProfile
 
@@ -110,7 +111,8 @@ def recommend(
     choice = choose(profile)
     lines = [
         f"# spanwise train {recipe.name} --out runs/mine",
-        f"# {profile.documents:,} documents, {profile.entities:,} entities, {profile.labels} types, "
+        f"# {counted(profile.documents, 'document')}, {counted(profile.entities, 'entity', 'entities')}, "
+        f"{counted(profile.labels, 'type')}, "
         f"{profile.script} script.",
         f"# Why this model: {choice.why}.",
         "encoder:",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from spanwise.document import Document, Entity
 from spanwise.files import atomic_file, check_target
+from spanwise.plural import counted
 from spanwise.render.arcs import Arcs, script, script_policy
 from spanwise.render.layout import Open, Text, nested_pieces
 from spanwise.render.markup import chip, escaped, short
@@ -68,16 +69,12 @@ def _script(arcs: Arcs) -> str:
 
 def _summary(documents: Sequence[Document]) -> str:
     entities = sum(len(document.entities) for document in documents)
-    return f"{_counted(len(documents), 'document')} · {_counts(entities, sum(len(d.relations) for d in documents))}"
+    return f"{counted(len(documents), 'document')} · {_counts(entities, sum(len(d.relations) for d in documents))}"
 
 
 def _counts(entities: int, relations: int) -> str:
-    found = _counted(entities, "entity", "entities")
-    return f"{found} · {_counted(relations, 'relation')}" if relations else found
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    found = counted(entities, "entity", "entities")
+    return f"{found} · {counted(relations, 'relation')}" if relations else found
 
 
 def _legend(documents: Sequence[Document], colors: Mapping[str, int], schema: Schema | None) -> str:
