@@ -132,7 +132,7 @@ def test_an_unknown_name_is_refused(run: Command, options: dict[str, str], sente
 
 
 def test_a_wrong_setting_is_refused(run: Command, tmp_path: Path) -> None:
-    assert run("--set", "train.epoch=1").refusal == "suite variant 'tags': train.epoch: unknown key."
+    assert run("--set", "train.epoch=1").refusal == "suite variant 'tags': train.epoch: unknown key (did you mean epochs?)."
     assert not (tmp_path / "out").exists()
 
 

@@ -34,6 +34,13 @@ def test_help_has_an_example(command: Command, name: str, flag: str) -> None:
     assert f"Example: spanwise {name}" in " ".join(done.out.replace("│", " ").split())
 
 
+@pytest.mark.parametrize("name", ["", *VERBS])
+def test_flags_are_shown_without_the_type_of_a_value(command: Command, name: str) -> None:
+    shown = command(*name.split(), "--help").out
+    assert "--help" in shown
+    assert "bool" not in shown.lower()
+
+
 def test_no_verb_shows_the_help_and_the_version_is_printed(command: Command) -> None:
     assert "Usage: spanwise" in command().out + command().err
     assert command("--version").out == f"{__version__}\n"

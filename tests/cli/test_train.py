@@ -60,7 +60,7 @@ def test_only_the_first_of_several_processes_prints(
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("train.epoch=1", "recipe.yaml: train.epoch: unknown key."),
+        ("train.epoch=1", "recipe.yaml: train.epoch: unknown key (did you mean epochs?)."),
         ("train.epochs=0", "recipe.yaml: train.epochs: Input should be greater than or equal to 1, not 0."),
         ("train.epochs", "--set takes key=value, as in --set train.seed=2, not 'train.epochs'."),
         ("model.name=nope", "unknown model 'nope'; choose from "),

@@ -31,7 +31,7 @@ class Descriptions(BaseModel):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            raise RecipeError(f"{path}: {first_error(error)}") from None
+            raise RecipeError(f"{path}: {first_error(error, cls)}") from None
 
 
 class DataOptions(BaseModel):
@@ -72,7 +72,7 @@ class DataOptions(BaseModel):
         try:
             return None if value is None else Descriptions.model_validate(value)
         except ValidationError as error:
-            raise ValueError(first_error(error).rstrip(".")) from None
+            raise ValueError(first_error(error, Descriptions).rstrip(".")) from None
 
     @field_validator("train", "dev", "test", mode="before")
     @classmethod
