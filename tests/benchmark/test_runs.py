@@ -331,6 +331,15 @@ def test_runs_in_processes_of_their_own_give_the_same_scores(suites: Any, tmp_pa
     assert [result["environment"]["threads"] for result in together] == [1, 1]
 
 
+@pytest.mark.slow
+def test_own_files_are_read_in_the_processes_of_jobs(suites: Any, easy_files: Path, tmp_path: Path) -> None:
+    files = {split: [easy_files / f"{split}.jsonl"] for split in ("train", "dev", "test")}
+    runs = benchmark.plan("tiny", benchmark.corpus_name(files), 1, files=files)
+    found = benchmark.run_suite(runs, tmp_path / "out", jobs=2)
+    assert [(result["variant"], result["corpus"]) for result in found] == [("tags", "train"), ("spans", "train")]
+    assert all(result["test"]["gold"] > 0 for result in found)
+
+
 def test_folds_are_planned_within_a_seed(suites: Any) -> None:
     runs = benchmark.plan("tiny", "ade", 2, folds=2, variants=["tags"])
     assert [(run.seed, run.corpus) for run in runs] == [(1, "ade/0"), (1, "ade/1"), (2, "ade/0"), (2, "ade/1")]

@@ -48,7 +48,7 @@ def test_no_verb_shows_the_help_and_the_version_is_printed(command: Command) -> 
 
 @pytest.mark.parametrize(
     "arguments",
-    ["nope", "train", "train recipe.yaml --nope", "predict", "evaluate", "benchmark bl-ner", "models x y"],
+    ["nope", "train", "train recipe.yaml --nope", "predict", "evaluate", "benchmark", "models x y"],
 )
 def test_wrong_usage_ends_with_2_and_no_traceback(command: Command, arguments: str) -> None:
     done = command(*arguments.split())

@@ -155,6 +155,8 @@ def test_corpora_lists_each_name_and_whether_it_is_here(run, tmp_path: Path) -> 
     code, out, _ = run("corpora")
     assert code == 0
     assert all(name in out for name in rooms.NAMES)
+    assert "where to get them; put them below $SPANWISE_DATA" in out
+    assert all(f"  {name}: {row['source']}" in out for name, row in rows.items())
 
 
 @pytest.mark.parametrize("verb", ["inspect", "corpora"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,6 +15,7 @@ from spanwise.recipe import RECIPES, Recipe, find_recipe, override
 
 SUITES = RECIPES / "suites"
 Assignments = dict[str, Any]
+Files = Mapping[str, Sequence[Path]]  # of each split
 
 
 class Variant(BaseModel):
@@ -56,17 +58,30 @@ class Suite(BaseModel):
         suite = cls.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
         return suite.model_copy(update={"corpora": cls.load(suite.settings).corpora}) if suite.settings else suite
 
-    def recipe(self, variant: str, corpus: str, seed: int, assignments: Sequence[str] = ()) -> Recipe:
-        """The variant's recipe with the corpus' settings, then the variant's own, then the user's."""
+    def recipe(
+        self, variant: str, corpus: str, seed: int, assignments: Sequence[str] = (), files: Files | None = None
+    ) -> Recipe:
+        """The variant's recipe with the corpus' settings, then the variant's own, then the user's.
+
+        With `files` the data are the user's own, and `corpus` is only what they are called.
+        """
         chosen = self.variants[variant]
         data = yaml.safe_load(find_recipe(chosen.recipe).read_text(encoding="utf-8"))
-        settings = {**self.corpora.get(base(corpus), {}), **chosen.set, "data.corpus": corpus, "train.seed": seed}
+        settings = {**self.corpora.get(base(corpus), {}), **chosen.set, **_source(corpus, files), "train.seed": seed}
         written = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
         return Recipe.parse(override(data, [*written, *assignments]), f"suite variant {variant!r}")
 
     def figures(self, variant: str, corpus: str) -> Mapping[str, float]:
         """The paper's figures by column."""
         return self.paper.get(base(corpus), {}).get(self.variants[variant].paper or variant, {})
+
+
+def _source(corpus: str, files: Files | None) -> Assignments:
+    """Which data a recipe names."""
+    if files is None:
+        return {"data.corpus": corpus}
+    named = {f"data.{split}": [str(path.absolute()) for path in paths] for split, paths in files.items()}
+    return {"data.corpus": None, **named}
 
 
 def base(corpus: str) -> str:
