@@ -69,6 +69,14 @@ def test_the_users_settings_come_after_the_variants_and_those_after_the_corpus(s
     assert (other.recipe.train.epochs, other.recipe.train.warmup) == (2, 0.1)
 
 
+def test_files_of_an_override_are_relative_to_the_working_directory(
+    suites: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = benchmark.plan("tiny", "easy", 1, ["data.descriptions=labels.yaml"])[0]
+    assert run.recipe.data.descriptions == tmp_path / "labels.yaml"
+
+
 def test_a_suite_can_take_the_settings_of_another(suites: Any) -> None:
     suites("base", corpora={"easy": {"train.warmup": 0.4}})
     suites(settings="base")

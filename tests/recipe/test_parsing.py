@@ -113,6 +113,9 @@ def test_files_of_an_override_are_relative_to_the_working_directory(
     monkeypatch.chdir(here)
     data = Recipe.load(small, ["data.dev=[mine.jsonl]"]).data
     assert data.dev == (here / "mine.jsonl",)
+    assert Recipe.load(small, ["data.dev=mine.jsonl"]).data == data
+    assert Recipe.load(small, ["data.dev=[mine.jsonl, sub/b.jsonl]"]).data.dev[1] == here / "sub" / "b.jsonl"
+    assert Recipe.load(small, ["data.dev="]).data.dev == ()
     assert data.train[0] == small.parent / "a.jsonl"
     assert Recipe.load(small, ["data={train: [mine.jsonl]}"]).data.train == (here / "mine.jsonl",)
 
@@ -140,7 +143,9 @@ def test_absolute_files_stay(small: Path) -> None:
         ("model.tagging=hmm", "seq-ner: tagging: Input should be 'softmax' or 'crf', not 'hmm'."),
         ("bundle={name: span-ner, alpha: 2}", "bundle.alpha: Input should be less than or equal to 1, not 2."),
         ("bundle={name: span-ner, negatives: -1}", "span-ner: negatives: "),
-        ("data.train=[a.jsonl]", "data: give either `corpus` or `train` files."),
+        ("data.train=[a.jsonl]", "data: give either `corpus` or files (`train`, `dev`, `test`)."),
+        ("data.dev=a.jsonl", "data: give either `corpus` or files (`train`, `dev`, `test`)."),
+        ("data.sample_dev=0", "data.sample_dev: Input should be greater than or equal to 1, not 0."),
         ("data.overlaps=keep", "data.overlaps: "),
         ("data.sample=0", "data.sample: Input should be greater than or equal to 1, not 0."),
         ("data.sample=some", "data.sample: Input should be a valid integer"),

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from spanwise.errors import RecipeError
 from spanwise.recipe import RECIPES, Recipe, find_recipe, override
+from spanwise.recipe.parsing import anchored
 
 SUITES = RECIPES / "suites"
 Assignments = dict[str, Any]
@@ -69,7 +70,8 @@ class Suite(BaseModel):
         data = yaml.safe_load(find_recipe(chosen.recipe).read_text(encoding="utf-8"))
         settings = {**self.corpora.get(base(corpus), {}), **chosen.set, **_source(corpus, files), "train.seed": seed}
         written = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-        return Recipe.parse(override(data, [*written, *assignments]), f"suite variant {variant!r}")
+        recipe = Recipe.parse(override(data, [*written, *assignments]), f"suite variant {variant!r}")
+        return recipe.model_copy(update={"data": anchored(recipe.data, Path.cwd(), ())})
 
     def figures(self, variant: str, corpus: str) -> Mapping[str, float]:
         """The paper's figures by column."""
@@ -80,7 +82,7 @@ def _source(corpus: str, files: Files | None) -> Assignments:
     """Which data a recipe names."""
     if files is None:
         return {"data.corpus": corpus}
-    named = {f"data.{split}": [str(path.absolute()) for path in paths] for split, paths in files.items()}
+    named = {f"data.{split}": [str(path) for path in paths] for split, paths in files.items()}
     return {"data.corpus": None, **named}
 
 

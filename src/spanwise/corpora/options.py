@@ -59,6 +59,9 @@ class DataOptions(BaseModel):
     )
     description_sentences: int | None = Field(None, ge=1, description="sentences kept of each description; null: all")
     sample: int | None = Field(None, ge=1, description="train on N documents, the same ones for every seed")
+    sample_dev: int | None = Field(
+        None, ge=1, description="choose the best epoch on N dev documents, the same ones for every seed"
+    )
     shots: int | None = Field(None, ge=1, description="train on N documents per label, sampled with train.seed")
     leave_out: tuple[str, ...] = Field((), description="entity types to hide from training")
 
@@ -77,10 +80,10 @@ class DataOptions(BaseModel):
     @field_validator("train", "dev", "test", mode="before")
     @classmethod
     def _one_file(cls, value: object) -> object:
-        return [value] if isinstance(value, (str, Path)) else value
+        return [value] if isinstance(value, (str, Path)) else [] if value is None else value
 
     @model_validator(mode="after")
     def _one_source(self) -> DataOptions:
-        if self.corpus is not None and self.train:
-            raise ValueError("give either `corpus` or `train` files")
+        if self.corpus is not None and (self.train or self.dev or self.test):
+            raise ValueError("give either `corpus` or files (`train`, `dev`, `test`)")
         return self
