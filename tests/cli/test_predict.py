@@ -253,3 +253,12 @@ def test_a_wrong_file_of_labels_is_refused(
     done = command("predict", asker, "-", target, "--labels", tmp_path / "labels.yaml", stdin=jsonl(*TEXTS))
     assert sentence in done.refusal
     assert not target.exists()
+
+
+def test_a_page_in_a_missing_folder_is_refused_before_anything_is_predicted(
+    command: Command, trained: Path, tmp_path: Path
+) -> None:
+    page, out = tmp_path / "nope" / "page.html", tmp_path / "out.jsonl"
+    refused = command("predict", trained, "--lines", "-", out, "--html", page, stdin=b"Bo\n").refusal
+    assert refused == f"{page}: the folder '{page.parent}' does not exist; create it first."
+    assert not out.exists()
