@@ -41,6 +41,11 @@ def test_flags_are_shown_without_the_type_of_a_value(command: Command, name: str
     assert "bool" not in shown.lower()
 
 
+@pytest.mark.parametrize("name", ["evaluate", "predict"])
+def test_the_device_is_chosen_by_default(command: Command, name: str) -> None:
+    assert "[default: auto]" in " ".join(command(name, "--help").out.replace("│", " ").split())
+
+
 def test_no_verb_shows_the_help_and_the_version_is_printed(command: Command) -> None:
     assert "Usage: spanwise" in command().out + command().err
     assert command("--version").out == f"{__version__}\n"

@@ -47,7 +47,7 @@ def predict(
     reader: Annotated[
         str | None, typer.Option(help="The member of a bundle that makes the predictions, by model name.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to run: auto (CUDA where there is any), cpu, cuda, …")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
 ) -> None:
     """Mark the entities of every document, and the relations between them if the model knows any.
