@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from spanwise.errors import AnnotationError
+from spanwise.plural import counted
 
 
 class Span(Protocol):
@@ -217,7 +218,7 @@ class Document:
             if not cursor <= start < end <= len(self.text):
                 raise AnnotationError(
                     f"{_named(self.id)} word {index} at characters {start} to {end} is empty, out of order or beyond "
-                    f"the text's {len(self.text)} characters; give words from left to right without overlap."
+                    f"the text's {counted(len(self.text), 'character')}; give words from left to right without overlap."
                 )
             cursor = end
 
@@ -226,7 +227,7 @@ class Document:
             if entity.end <= entity.start:
                 problem = "ends before it starts" if entity.end < entity.start else "is empty"
             elif entity.start < 0 or entity.end > len(self.text):
-                problem = f"lies beyond the text's {len(self.text)} characters"
+                problem = f"lies beyond the text's {counted(len(self.text), 'character')}"
             elif not entity.label:
                 problem = "has no label"
             elif entity.head and not entity.start <= entity.head.start < entity.head.end <= entity.end:
@@ -244,7 +245,8 @@ class Document:
                 if not 0 <= entity < len(self.entities):
                     raise AnnotationError(
                         f"{_named(self.id)} relation {index} ({relation.label!r}) has entity {entity} as its {side}, "
-                        f"but the document has {len(self.entities)} entities; correct the index or leave it out."
+                        f"but the document has {counted(len(self.entities), 'entity', 'entities')}; correct the index "
+                        f"or leave it out."
                     )
 
 
@@ -300,7 +302,7 @@ def entities_on_words(
         if not 0 <= first < last <= len(words):
             raise AnnotationError(
                 f"{_named(id)} entity {label!r} covers words {first} to {last}, but the text has "
-                f"{len(words)} words; correct the bounds (the end is exclusive)."
+                f"{counted(len(words), 'word')}; correct the bounds (the end is exclusive)."
             )
         marked.append(Entity(words[first].start, words[last - 1].end, label))
     return tuple(marked)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from spanwise.errors import FormatError
+
 PARTIAL = re.compile(r"\..+\.part|\.tmp[A-Za-z0-9]{6}", re.DOTALL)  # the second is safetensors' own
 
 
@@ -57,6 +59,12 @@ def remove_partial_files(folder: Path) -> None:
 def is_partial(path: Path) -> bool:
     """Whether a writer of this or an earlier version made it on its way to a file: `.name.….part` or `.tmpAb12Cd`."""
     return PARTIAL.fullmatch(path.name) is not None
+
+
+def check_target(path: Path) -> None:
+    """Refuse to write where there is no folder: a mistyped path is not created."""
+    if not path.parent.is_dir():
+        raise FormatError(f"the folder {str(path.parent)!r} does not exist; create it first.", path)
 
 
 def write_text(path: Path, text: str) -> None:

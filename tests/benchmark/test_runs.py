@@ -69,6 +69,14 @@ def test_the_users_settings_come_after_the_variants_and_those_after_the_corpus(s
     assert (other.recipe.train.epochs, other.recipe.train.warmup) == (2, 0.1)
 
 
+def test_files_of_an_override_are_relative_to_the_working_directory(
+    suites: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = benchmark.plan("tiny", "easy", 1, ["data.descriptions=labels.yaml"])[0]
+    assert run.recipe.data.descriptions == tmp_path / "labels.yaml"
+
+
 def test_a_suite_can_take_the_settings_of_another(suites: Any) -> None:
     suites("base", corpora={"easy": {"train.warmup": 0.4}})
     suites(settings="base")
@@ -329,6 +337,15 @@ def test_runs_in_processes_of_their_own_give_the_same_scores(suites: Any, tmp_pa
     assert [result["variant"] for result in together] == ["tags", "spans"]
     assert together[0]["test"] == alone[0]["test"]
     assert [result["environment"]["threads"] for result in together] == [1, 1]
+
+
+@pytest.mark.slow
+def test_own_files_are_read_in_the_processes_of_jobs(suites: Any, easy_files: Path, tmp_path: Path) -> None:
+    files = {split: [easy_files / f"{split}.jsonl"] for split in ("train", "dev", "test")}
+    runs = benchmark.plan("tiny", benchmark.corpus_name(files), 1, files=files)
+    found = benchmark.run_suite(runs, tmp_path / "out", jobs=2)
+    assert [(result["variant"], result["corpus"]) for result in found] == [("tags", "train"), ("spans", "train")]
+    assert all(result["test"]["gold"] > 0 for result in found)
 
 
 def test_folds_are_planned_within_a_seed(suites: Any) -> None:

@@ -40,9 +40,10 @@ def run(
         running, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
     )
 
-    def call(*arguments: str, suite: str = "tiny", corpus: str = "demo") -> Any:
+    def call(*arguments: object, suite: str = "tiny", corpus: str | None = "demo") -> Any:
         quick = ("--set", f"encoder.name={tiny_encoder}", "--set", "train.epochs=1")
-        return command("benchmark", suite, "--corpus", corpus, "--out", tmp_path / "out", *quick, *arguments)
+        named = () if corpus is None else ("--corpus", corpus)
+        return command("benchmark", suite, *named, "--out", tmp_path / "out", *quick, *arguments)
 
     return call
 
@@ -132,7 +133,10 @@ def test_an_unknown_name_is_refused(run: Command, options: dict[str, str], sente
 
 
 def test_a_wrong_setting_is_refused(run: Command, tmp_path: Path) -> None:
-    assert run("--set", "train.epoch=1").refusal == "suite variant 'tags': train.epoch: unknown key."
+    assert (
+        run("--set", "train.epoch=1").refusal
+        == "suite variant 'tags': train.epoch: unknown key (did you mean epochs?)."
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -150,3 +154,70 @@ def test_shots_below_one_are_refused(run: Command, tmp_path: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert "--shots" in done.err
     assert not (tmp_path / "out").exists()
+
+
+def _own(folder: Path, *splits: str) -> list[object]:
+    return [part for split in splits for part in (f"--{split}", folder / f"{split}.jsonl")]
+
+
+def test_a_suite_runs_on_files_of_ones_own(
+    run: Command, tmp_path: Path, easy_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(easy_files)
+    files = ("--train", "train.jsonl", "--dev", "dev.jsonl", "--test", "test.jsonl", "--test", "test.jsonl")
+    done = run(*files, "--json", corpus=None)
+    assert done.code == 0, done.err
+    assert "tags, train, seed 1: test F1 " in done.err
+    found = json.loads(done.out)
+    assert (found["corpus"], found["rows"][0]["paper"]) == ("train", {})
+    (line,) = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    result = json.loads(line)
+    assert result["corpus"] == "train"
+    assert (result["recipe"]["data"]["corpus"], result["recipe"]["data"]["dev"]) == (
+        None,
+        [str(easy_files / "dev.jsonl")],
+    )
+    assert len(result["recipe"]["data"]["test"]) == 2
+    monkeypatch.chdir(tmp_path)
+    again = run(*_own(easy_files, "train", "dev", "test"), *_own(easy_files, "test"), "--json", corpus=None)
+    assert (again.out, again.err.count("test F1")) == (done.out, 0)  # from another folder it is the same work
+
+
+def test_own_files_that_are_called_as_a_corpus_are_not_taken_for_it(
+    run: Command, easy_files: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "demo.jsonl").write_bytes((easy_files / "train.jsonl").read_bytes())
+    done = run("--train", tmp_path / "demo.jsonl", *_own(easy_files, "test"), "--json", corpus=None)
+    found = json.loads(done.out)
+    assert (found["corpus"], found["rows"][0]["paper"]) == ("demo.jsonl", {})
+
+
+@pytest.mark.parametrize(
+    ("splits", "corpus", "more", "sentence"),
+    [
+        ((), None, (), "give either --corpus NAME, or files of your own with --train, --test and perhaps --dev."),
+        (("train", "dev"), None, (), "give either --corpus NAME, or files of your own with"),
+        (("train", "test"), "demo", (), "give either --corpus NAME, or files of your own with"),
+        (("train", "test"), None, ("--folds", 2), "--folds is for a corpus that comes in folds; leave it out"),
+        (("train", "nope", "test"), None, (), "nope.jsonl: no such file or folder; check the path."),
+    ],
+)
+def test_files_that_make_no_benchmark_are_refused(
+    run: Command, easy_files: Path, splits: tuple[str, ...], corpus: str | None, more: Any, sentence: str
+) -> None:
+    files = ["--dev" if part == "--nope" else part for part in _own(easy_files, *splits)]
+    assert sentence in run(*files, *more, corpus=corpus).refusal
+
+
+def test_a_grouping_that_recorded_runs_lack_is_refused_before_anything_runs(run: Command, tmp_path: Path) -> None:
+    assert run().code == 0
+    path = tmp_path / "out" / "results.jsonl"
+    result = json.loads(path.read_text())
+    del result["nesting"]
+    path.write_text(json.dumps(result) + "\n")
+    assert run("--by", "width").code == 0
+    assert run("--by", "nesting", "--seeds", "2").refusal == (
+        "no scores by nesting are recorded for 1 run (tags, demo, seed 1); leave out --by nesting, or give another "
+        "--out to run again."
+    )
+    assert len(path.read_text().splitlines()) == 1

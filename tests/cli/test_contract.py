@@ -34,6 +34,18 @@ def test_help_has_an_example(command: Command, name: str, flag: str) -> None:
     assert f"Example: spanwise {name}" in " ".join(done.out.replace("│", " ").split())
 
 
+@pytest.mark.parametrize("name", ["", *VERBS])
+def test_flags_are_shown_without_the_type_of_a_value(command: Command, name: str) -> None:
+    shown = command(*name.split(), "--help").out
+    assert "--help" in shown
+    assert "bool" not in shown.lower()
+
+
+@pytest.mark.parametrize("name", ["evaluate", "predict"])
+def test_the_device_is_chosen_by_default(command: Command, name: str) -> None:
+    assert "[default: auto]" in " ".join(command(name, "--help").out.replace("│", " ").split())
+
+
 def test_no_verb_shows_the_help_and_the_version_is_printed(command: Command) -> None:
     assert "Usage: spanwise" in command().out + command().err
     assert command("--version").out == f"{__version__}\n"
@@ -41,7 +53,7 @@ def test_no_verb_shows_the_help_and_the_version_is_printed(command: Command) -> 
 
 @pytest.mark.parametrize(
     "arguments",
-    ["nope", "train", "train recipe.yaml --nope", "predict", "evaluate", "benchmark bl-ner", "models x y"],
+    ["nope", "train", "train recipe.yaml --nope", "predict", "evaluate", "benchmark", "models x y"],
 )
 def test_wrong_usage_ends_with_2_and_no_traceback(command: Command, arguments: str) -> None:
     done = command(*arguments.split())

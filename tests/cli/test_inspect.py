@@ -57,7 +57,7 @@ def test_the_table_tells_the_counts_and_the_traps(run, tmp_path: Path) -> None: 
     code, out, _ = run("inspect", train, "--test", write(tmp_path / "other.jsonl", "Ada left."))
     assert code == 0
     assert "Person" in out
-    assert "1 test documents also occur in train" in out
+    assert "1 test document also occurs in train." in out
     assert "train 2: Person at 0 to 2, 'Un'" in out
 
 
@@ -98,7 +98,7 @@ def test_bad_records_end_the_reading_unless_they_are_skipped(run, tmp_path: Path
     code, out, err = run("inspect", train, "--skip-bad", "--json")
     assert code == 0
     assert json.loads(out)["splits"]["train"]["documents"] == 1
-    assert "skipped 1 bad records" in err
+    assert "skipped 1 bad record:" in err
     assert "train.jsonl:2" in err
 
 
@@ -161,6 +161,8 @@ def test_corpora_lists_each_name_and_whether_it_is_here(run, tmp_path: Path) -> 
     code, out, _ = run("corpora")
     assert code == 0
     assert all(name in out for name in rooms.NAMES)
+    assert "where to get them; put them below $SPANWISE_DATA" in out
+    assert all(f"  {name}: {row['source']}" in out for name, row in rows.items())
 
 
 @pytest.mark.parametrize("verb", ["inspect", "corpora"])

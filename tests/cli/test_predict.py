@@ -294,10 +294,10 @@ def test_bad_records_are_passed_over_when_asked_for(command: Command, trained: P
     (tmp_path / "in.jsonl").write_bytes(b"{oops\n" + jsonl(*TEXTS))
     done = command("predict", trained, tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--skip-bad")
     assert (done.code, len(records((tmp_path / "out.jsonl").read_text()))) == (0, 3)
-    assert "1 bad records" in done.err
+    assert "skipped 1 bad record:" in done.err
     done = command("predict", trained, "--lines", "--skip-bad", stdin="Bo left .\nAndré\n".encode("latin-1"))
     assert len(records(done.out)) == 1
-    assert "1 bad records" in done.err
+    assert "skipped 1 bad record:" in done.err
 
 
 @pytest.mark.parametrize(
@@ -416,3 +416,12 @@ def test_a_wrong_file_of_labels_is_refused(
     done = command("predict", asker, "-", target, "--labels", tmp_path / "labels.yaml", stdin=jsonl(*TEXTS))
     assert sentence in done.refusal
     assert not target.exists()
+
+
+def test_a_page_in_a_missing_folder_is_refused_before_anything_is_predicted(
+    command: Command, trained: Path, tmp_path: Path
+) -> None:
+    page, out = tmp_path / "nope" / "page.html", tmp_path / "out.jsonl"
+    refused = command("predict", trained, "--lines", "-", out, "--html", page, stdin=b"Bo\n").refusal
+    assert refused == f"{page}: the folder '{page.parent}' does not exist; create it first."
+    assert not out.exists()

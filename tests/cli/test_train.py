@@ -101,7 +101,7 @@ def test_only_the_first_of_several_processes_prints(
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("train.epoch=1", "recipe.yaml: train.epoch: unknown key."),
+        ("train.epoch=1", "recipe.yaml: train.epoch: unknown key (did you mean epochs?)."),
         ("train.epochs=0", "recipe.yaml: train.epochs: Input should be greater than or equal to 1, not 0."),
         ("train.epochs", "--set takes key=value, as in --set train.seed=2, not 'train.epochs'."),
         ("model.name=nope", "unknown model 'nope'; choose from "),
@@ -183,7 +183,7 @@ def test_gold_across_words_is_reported_and_training_goes_on(command: Command, fi
         file.write('{"text": "Unbreakable", "id": "odd", "entities": [{"start": 0, "end": 2, "label": "Person"}]}\n')
     done = train(command, files)
     assert done.code == 0
-    assert "note: 1 training entities do not fall on word boundaries" in done.err
+    assert "note: 1 training entity does not fall on word boundaries" in done.err
     assert "'Un' in document 'odd'" in done.err
 
 

@@ -205,6 +205,21 @@ def test_a_sample_is_drawn_from_all_splits_that_are_trained_on_and_leaves_the_sc
     assert drawn.split("test") == chosen(files).split("test")
 
 
+def test_a_sample_of_dev_is_the_same_for_every_seed_and_leaves_the_other_splits_alone(files: Path) -> None:
+    everything, few = chosen(files), chosen(files, sample_dev=3)
+    assert len(few.split("dev")) == 3 < len(everything.split("dev"))
+    assert ids(few.split("dev")) == ids(chosen(files, seed=2, sample_dev=3).split("dev"))
+    assert set(ids(few.split("dev"))) <= set(ids(everything.split("dev")))
+    assert ids(few.train) == ids(everything.train)
+    assert ids(few.split("test")) == ids(everything.split("test"))
+    assert len(chosen(files, sample_dev=10_000).split("dev")) == len(everything.split("dev"))
+
+
+def test_dev_documents_that_are_trained_on_are_not_sampled(files: Path) -> None:
+    both = chosen(files, train_on=("train", "dev"), sample_dev=3)
+    assert ids(both.train) == ids(chosen(files, train_on=("train", "dev")).train)
+
+
 def test_an_unknown_split_is_refused_with_those_there_are(files: Path) -> None:
     with pytest.raises(CorpusError, match=r"has no split 'eval'; it has \['dev', 'test', 'train'\]"):
         chosen(files).split("eval")

@@ -86,7 +86,7 @@ def test_gold_that_the_model_cannot_find_is_listed(
     entities = (Entity(0, 2, "Person"), Entity(12, 14, "Person"))
     odd = Document("Unbreakable Bo", entities=entities, relations=(Relation(0, 1, "knows"),))
     assert unreachable_notices(narrow, [*gold, align(odd)]) == [
-        "1 gold entities do not fall on word boundaries and cannot be predicted.",
+        "1 gold entity does not fall on word boundaries and cannot be predicted.",
         "2 gold entities are wider than the model's 2 words and cannot be predicted.",
         "span-ner does not predict relations; the relations in the data are not scored.",
     ]

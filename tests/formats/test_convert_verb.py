@@ -102,7 +102,7 @@ def test_bad_records_are_skipped_and_shown(convert, tmp_path):
     result = convert("in.jsonl", "-", "--skip-bad")
     assert result.returncode == 0
     assert json.loads(result.stdout)["text"] == "a"
-    assert "skipped 1 bad records" in result.stderr.decode()
+    assert "skipped 1 bad record:" in result.stderr.decode()
     assert "in.jsonl:2: 'text' is 1" in result.stderr.decode()
 
 

@@ -115,6 +115,9 @@ def test_files_of_an_override_are_relative_to_the_working_directory(
     monkeypatch.chdir(here)
     data = Recipe.load(small, ["data.dev=[mine.jsonl]"]).data
     assert data.dev == (here / "mine.jsonl",)
+    assert Recipe.load(small, ["data.dev=mine.jsonl"]).data == data
+    assert Recipe.load(small, ["data.dev=[mine.jsonl, sub/b.jsonl]"]).data.dev[1] == here / "sub" / "b.jsonl"
+    assert Recipe.load(small, ["data.dev="]).data.dev == ()
     assert data.train[0] == small.parent / "a.jsonl"
     assert Recipe.load(small, ["data={train: [mine.jsonl]}"]).data.train == (here / "mine.jsonl",)
 
@@ -127,20 +130,25 @@ def test_absolute_files_stay(small: Path) -> None:
 @pytest.mark.parametrize(
     ("assignment", "sentence"),
     [
-        ("train.epoch=3", "train.epoch: unknown key."),
-        ("training.epochs=3", "training: unknown key."),
+        ("train.epoch=3", "train.epoch: unknown key (did you mean epochs?)."),
+        ("training.epochs=3", "training: unknown key (did you mean train?)."),
+        ("train.banana=3", "train.banana: unknown key."),
+        ("bundle={name: span-ner, alhpa: 0.2}", "span-ner: alhpa: unknown key"),
+        ("data.descriptions={entity: {Person: x}}", "data.descriptions: entity: unknown key (did you mean entities?)."),
         ("train.epochs=many", "train.epochs: Input should be a valid integer"),
         ("train.epochs=0", "train.epochs: Input should be greater than or equal to 1, not 0."),
         ("train.seed=-1", "train.seed: "),
         ("train.precision=fp16", "train.precision: Input should be 'fp32' or 'bf16', not 'fp16'."),
         ("train=3", "train: "),
         ("model.name=nope", "unknown model 'nope'; choose from biaffine, dspert, lear, "),
-        ("model.taging=crf", "seq-ner: taging: unknown key."),
+        ("model.taging=crf", "seq-ner: taging: unknown key (did you mean tagging?)."),
         ("model.tagging=hmm", "seq-ner: tagging: Input should be 'softmax' or 'crf', not 'hmm'."),
         ("bundle={name: span-ner, alpha: 2}", "bundle.alpha: Input should be less than or equal to 1, not 2."),
         ("bundle={name: span-ner, negatives: -1}", "span-ner: negatives: "),
         ("model={name: spert, max_width: 0}", "spert: max_width: Input should be greater than or equal to 1, not 0."),
-        ("data.train=[a.jsonl]", "data: give either `corpus` or `train` files."),
+        ("data.train=[a.jsonl]", "data: give either `corpus` or files (`train`, `dev`, `test`)."),
+        ("data.dev=a.jsonl", "data: give either `corpus` or files (`train`, `dev`, `test`)."),
+        ("data.sample_dev=0", "data.sample_dev: Input should be greater than or equal to 1, not 0."),
         ("data.overlaps=keep", "data.overlaps: "),
         ("data.sample=0", "data.sample: Input should be greater than or equal to 1, not 0."),
         ("data.sample=some", "data.sample: Input should be a valid integer"),
@@ -148,7 +156,7 @@ def test_absolute_files_stay(small: Path) -> None:
         ("data.shots=2.5", "data.shots: Input should be a valid integer"),
         ("data.leave_out=Place", "data.leave_out: Input should be a valid tuple, not 'Place'."),
         ("data.leave_out=[3]", "data.leave_out.0: Input should be a valid string, not 3."),
-        ("data.shot=2", "data.shot: unknown key."),
+        ("data.shot=2", "data.shot: unknown key (did you mean shots?)."),
         ("encoder.pooling=sum", "encoder.pooling: "),
         ("model=null", "model: "),
         ("model={}", "model.name: this key is required."),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,3 +36,20 @@ def browse(tmp_path: Path) -> Callable[..., str]:
         ).stdout.decode()
 
     return shown
+
+
+@pytest.fixture
+def measure(browse: Callable[..., str]) -> Callable[[str, str], Any]:
+    """The value of an expression of JavaScript on a page that is as wide as a phone (375 pixels)."""
+
+    def value(page: str, expression: str) -> Any:
+        script = f"onload = () => setTimeout(() => {{ document.title = JSON.stringify({expression}); }}, 500);"
+        page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+        page = page.replace("<body>", '<body style="width:375px">').replace(
+            "</body>", f"<script>{script}</script></body>"
+        )
+        found = re.search(r"<title>(.*?)</title>", browse(page, 500), re.DOTALL)  # no window is narrower than 500
+        assert found
+        return json.loads(html.unescape(found[1]))
+
+    return value

@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.document import Document, Entity, Relation
+from spanwise.errors import FormatError
+from spanwise.formats import write
 from spanwise.render import to_html, write_html
 from spanwise.render.palette import TONES
 from spanwise.render.style import DARK, LIGHT, Mode
@@ -107,7 +110,8 @@ def test_markup_in_text_label_id_title_and_description_is_only_text() -> None:
     assert "<script" not in html
     assert page.texts == [NASTY]
     assert page.headings == [NASTY, NASTY]
-    assert page.boxes[0]["data-label"] == NASTY
+    assert page.boxes[0]["data-label"] == "<script>alert('x')</script>…"
+    assert page.boxes[0]["title"] == f"{NASTY} · 1.00"
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
@@ -128,9 +132,9 @@ def test_legend_counts_labels_in_the_order_of_the_schema_with_descriptions() -> 
     schema = Schema((EntityType("Zebra", "An animal."), EntityType("Unused"), EntityType("Ant")))
     entities = (Entity(0, 1, "Ant"), Entity(1, 2, "Zebra"), Entity(2, 3, "Ant"), Entity(3, 4, "Extra"))
     legend = to_html([Document("abcd", entities=entities)], schema=schema).partition("<nav")[2].partition("</nav>")[0]
-    found = re.findall(r'checked>(\w+) <span class="count">(\d+)<', legend)
+    found = re.findall(r'<span class="name">(\w+)</span> <span class="count">(\d+)<', legend)
     assert found == [("Zebra", "1"), ("Ant", "2"), ("Extra", "1")]
-    assert 'title="An animal."' in legend
+    assert 'title="Zebra: An animal."' in legend
 
 
 def test_scores_are_shown_on_hover_and_numbers_in_the_head() -> None:
@@ -157,9 +161,38 @@ def test_more_labels_than_tones_stay_apart() -> None:
 
 
 def test_writing_leaves_one_whole_file(tmp_path: Path) -> None:
-    write_html([Document("lone \ud800 surrogate")], tmp_path / "deep" / "page.html", title="T")
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["page.html"]
-    assert "&#55296;" in (tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
+    write_html([Document("lone \ud800 surrogate")], tmp_path / "page.html", title="T")
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert "&#55296;" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_missing_folder_is_refused_as_the_formats_refuse_it(tmp_path: Path) -> None:
+    sentences = []
+    for writer in (write_html, write):
+        with pytest.raises(FormatError) as caught:
+            writer([Document("Ann")], tmp_path / "nope" / "out.jsonl")
+        sentences.append(str(caught.value))
+    page, documents = sentences
+    assert page == documents
+    assert page.endswith(f"the folder '{tmp_path / 'nope'}' does not exist; create it first.")
+    assert not (tmp_path / "nope").exists()
+
+
+def test_the_label_comes_first_and_a_line_break_leaves_the_box_open() -> None:
+    html = to_html([Document("Ann", entities=(Entity(0, 3, "Person"),))])
+    assert 'mark::before{content:attr(data-label) "\\2060"' in html  # U+2060: no line ends behind the label
+    assert "box-decoration-break:slice" in html
+    assert "mark::after" not in html
+    assert "mark.c0::before{content:none}" in html  # an unticked label
+
+
+def test_a_long_label_is_cut_and_its_title_is_whole() -> None:
+    label = "L" * 3000
+    html = to_html([Document("Ann", entities=(Entity(0, 3, label),))])
+    (box,) = Page(html).boxes
+    assert box["data-label"] == "L" * 27 + "…"
+    assert box["title"] == f"{label} · 1.00"
+    assert ".chip .name{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}" in html
 
 
 def _luminance(red: float, green: float, blue: float) -> float:
@@ -197,3 +230,29 @@ def test_a_browser_shows_the_page_as_it_was_meant(browse: Callable[..., str]) ->
     assert page.texts[0].replace("\r\n", "\n") == text.replace("\r\n", "\n")
     assert page.boxes[0]["covers"] == "The quick"
     assert {box["data-label"] for box in page.boxes} == {"A", "B", "<i>"}
+
+
+@pytest.mark.slow
+def test_an_entity_over_two_lines_has_its_label_in_the_first_and_no_edge_between(measure: Callable[..., Any]) -> None:
+    text = "They thanked the Royal Society for the Preservation of Northern Rivers and Lakes for it"
+    page = to_html([Document.from_words(text.split(), [(3, 13, "Organization")])])
+    boxes, text = measure(
+        page,
+        "(() => { const mark = document.querySelector('mark'), range = new Range(); range.selectNodeContents(mark);"
+        "const lefts = (of) => [...of.getClientRects()].filter((rect) => rect.width > 9).map((rect) => rect.left);"
+        "return [lefts(mark), lefts(range)]; })()",
+    )
+    assert len(boxes) == len(text) >= 2  # one for each line
+    assert text[0] - boxes[0] > 60  # the room that "Organization" takes before the first word
+    assert text[1:] == boxes[1:]  # neither a border nor padding where the box goes on
+
+
+@pytest.mark.slow
+def test_nothing_on_a_phone_is_wider_than_the_page_with_a_label_of_3000_characters(measure: Callable[..., Any]) -> None:
+    for letter in "LW字":
+        label = letter * 3000
+        entities = (Entity(0, 3, label), Entity(8, 10, label))
+        document = Document("Ann and Bo.", entities=entities, relations=(Relation(0, 1, label),))
+        page = to_html([document]).replace("view.list.open = false", "view.list.open = true")
+        widest = "Math.max(...[...document.querySelectorAll('body, nav, li, .chip')].map((e) => e.scrollWidth))"
+        assert measure(page, widest) == 375

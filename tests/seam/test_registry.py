@@ -51,9 +51,7 @@ def test_labels_that_share_a_span_are_noticed_unless_the_model_predicts_several(
     assert "4 training entities share their span with an entity of another label" in one
     assert "set model.multi_label: true" in one
     assert "share their span" not in several
-    assert all(
-        "1 training entities (11.1%) are wider than the model's max_width of 9" in text for text in (one, several)
-    )
+    assert all("1 training entity (11.1%) is wider than the model's max_width of 9" in text for text in (one, several))
 
 
 def test_a_config_without_a_decoder_says_what_is_missing() -> None:

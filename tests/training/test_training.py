@@ -290,7 +290,7 @@ def test_gold_across_words_is_reported(make_recipe: Callable[..., Recipe], memor
     corpus = lossy_corpus(Document("Unbreakable glass", entities=(Entity(0, 2, "Person"),), id="odd"))
     notices = notices_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
     assert len(notices) == 1
-    assert notices[0].startswith("1 training entities do not fall on word boundaries")
+    assert notices[0].startswith("1 training entity does not fall on word boundaries")
     assert "'Un' in document 'odd'" in notices[0]
 
 
@@ -300,7 +300,7 @@ def test_gold_that_fits_into_no_window_is_reported(
     text = " ".join(["the"] * 200)
     corpus = lossy_corpus(Document(text, entities=(Entity(0, len(text), "Person"),), id="long"))
     notices = notices_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
-    assert any(sentence.startswith("1 training entities fit into no window") for sentence in notices)
+    assert any(sentence.startswith("1 training entity does not fit into one window") for sentence in notices)
 
 
 def test_relations_that_cannot_be_learned_are_reported_where_the_model_learns_relations(
@@ -308,7 +308,7 @@ def test_relations_that_cannot_be_learned_are_reported_where_the_model_learns_re
 ) -> None:
     entities = (Entity(0, 2, "Person"), Entity(12, 17, "Person"))
     corpus = lossy_corpus(Document("Unbreakable glass", entities=entities, relations=(Relation(0, 1, "of"),), id="odd"))
-    sentence = "1 training relations join entities that cannot be learned, share no window or lie on one span"
+    sentence = "1 training relation joins entities that cannot be learned, share no window or lie on one span"
     for model in ("spert", "span-ner"):
         notices = notices_of(make_recipe(model, train={"epochs": 1}), corpus, tmp_path / model, memory)
         assert any(line.startswith(sentence) for line in notices) == (model == "spert")
@@ -321,7 +321,7 @@ def test_words_in_three_entities_are_reported_where_tags_hold_two(
     document = Document.from_words(["The", "Bank", "of", "Kell"], [(0, 4, "Person"), (1, 4, "Place"), (3, 4, "Place")])
     corpus = replace(nested_corpus, splits={"train": (document, *nested_corpus.splits["train"])})
     notices = {model: prepare(make_recipe(model, nested=True), corpus).notices for model in ("stsn", "spert")}
-    crowded = "1 words lie in three or more entities; the tagger uses the first two."
+    crowded = "1 word lies in three or more entities; the tagger uses the first two."
     assert crowded in notices["stsn"]
     assert crowded not in notices["spert"]
 

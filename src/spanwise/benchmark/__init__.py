@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from spanwise.benchmark.comparison import Comparison, compare
 from spanwise.benchmark.results import append_result, read_results, recorded
-from spanwise.benchmark.runs import Run, execute, find_results, plan, run_suite
+from spanwise.benchmark.runs import Run, corpus_name, execute, find_results, plan, run_suite
 from spanwise.benchmark.suite import Suite, Variant, names
-from spanwise.benchmark.table import Row, Table, get_path, markdown, summarize
+from spanwise.benchmark.table import Row, Table, check_groups, get_path, markdown, summarize
 
 __all__ = [
     "Comparison",
@@ -20,7 +20,9 @@ __all__ = [
     "Table",
     "Variant",
     "append_result",
+    "check_groups",
     "compare",
+    "corpus_name",
     "execute",
     "find_results",
     "get_path",

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from spanwise.benchmark.results import Result, append_result, key, recipe_to_dict, recorded
 from spanwise.benchmark.scoring import score_on_test
-from spanwise.benchmark.suite import Suite
-from spanwise.corpora import CORPORA
+from spanwise.benchmark.suite import Files, Suite
+from spanwise.corpora import CORPORA, NAMES
 from spanwise.errors import CorpusError, RecipeError
+from spanwise.plural import counted
 from spanwise.recipe import Recipe
 
 
@@ -43,21 +44,29 @@ def plan(
     *,
     folds: int | None = None,
     variants: Collection[str] = (),
+    files: Files | None = None,
 ) -> list[Run]:
     """The runs of a suite or of some of its variants, seed by seed, so that an early stop leaves complete comparisons.
 
-    With `folds`, the runs use the first `folds` folds of the corpus.
+    With `folds`, the runs use the first `folds` folds of the corpus. With `files`, by split, the data are the user's own,
+    and `corpus` is their name in results (see `corpus_name`).
     """
     suite = Suite.load(name)
     if unknown := [variant for variant in variants if variant not in suite.variants]:
         raise RecipeError(f"suite {name!r} has no variant {unknown[0]!r}; it has {', '.join(suite.variants)}.")
     return [
-        Run(name, cut, variant, seed, suite.recipe(variant, cut, seed, assignments))
+        Run(name, cut, variant, seed, suite.recipe(variant, cut, seed, assignments, files))
         for seed in range(1, seeds + 1)
         for cut in _cuts(corpus, folds)
         for variant in suite.variants
         if variant in variants or not variants
     ]
+
+
+def corpus_name(files: Files) -> str:
+    """What results call the user's own files: as the first training file, but not as a named corpus."""
+    first = files["train"][0]
+    return first.name if first.stem in NAMES else first.stem
 
 
 def _cuts(corpus: str, folds: int | None) -> list[str]:
@@ -69,7 +78,8 @@ def _cuts(corpus: str, folds: int | None) -> list[str]:
             raise CorpusError(f"corpus {corpus!r} comes in folds; give --folds {there}, or one fold: {corpus}/0.")
         return [corpus]
     if folds > there:
-        raise CorpusError(f"corpus {corpus!r} has {there or 'no'} folds; give fewer --folds, or leave it out.")
+        known = counted(there, "fold") if there else "no folds"
+        raise CorpusError(f"corpus {corpus!r} has {known}; give fewer --folds, or leave it out.")
     return [f"{corpus}/{fold}" for fold in range(folds)]
 
 
@@ -83,7 +93,7 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
 
     runtime.set_threads(threads)
     notices = NoticeCollector()
-    corpus = corpora.load(run.corpus)
+    corpus = corpora.load(run.corpus) if run.recipe.data.corpus is not None else None  # else the recipe names files
     place = folder / "runs" / run.key
     if not (place / SUMMARY).exists():
         train(run.recipe, place, notices, corpus)

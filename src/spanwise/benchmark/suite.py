@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -11,9 +12,11 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from spanwise.errors import RecipeError
 from spanwise.recipe import RECIPES, Recipe, find_recipe, override
+from spanwise.recipe.parsing import anchored
 
 SUITES = RECIPES / "suites"
 Assignments = dict[str, Any]
+Files = Mapping[str, Sequence[Path]]  # of each split
 
 
 class Variant(BaseModel):
@@ -56,17 +59,31 @@ class Suite(BaseModel):
         suite = cls.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
         return suite.model_copy(update={"corpora": cls.load(suite.settings).corpora}) if suite.settings else suite
 
-    def recipe(self, variant: str, corpus: str, seed: int, assignments: Sequence[str] = ()) -> Recipe:
-        """The variant's recipe, overridden by the settings of the corpus, then the variant's own, then the user's."""
+    def recipe(
+        self, variant: str, corpus: str, seed: int, assignments: Sequence[str] = (), files: Files | None = None
+    ) -> Recipe:
+        """The variant's recipe, overridden by the settings of the corpus, then the variant's own, then the user's.
+
+        With `files` the data are the user's own, and `corpus` is only their name.
+        """
         chosen = self.variants[variant]
         data = yaml.safe_load(find_recipe(chosen.recipe).read_text(encoding="utf-8"))
-        settings = {**self.corpora.get(base(corpus), {}), **chosen.set, "data.corpus": corpus, "train.seed": seed}
+        settings = {**self.corpora.get(base(corpus), {}), **chosen.set, **_source(corpus, files), "train.seed": seed}
         written = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-        return Recipe.parse(override(data, [*written, *assignments]), f"suite variant {variant!r}")
+        recipe = Recipe.parse(override(data, [*written, *assignments]), f"suite variant {variant!r}")
+        return recipe.model_copy(update={"data": anchored(recipe.data, Path.cwd(), ())})
 
     def figures(self, variant: str, corpus: str) -> Mapping[str, float]:
         """The paper's figures by column."""
         return self.paper.get(base(corpus), {}).get(self.variants[variant].paper or variant, {})
+
+
+def _source(corpus: str, files: Files | None) -> Assignments:
+    """Which data a recipe names."""
+    if files is None:
+        return {"data.corpus": corpus}
+    named = {f"data.{split}": [str(path) for path in paths] for split, paths in files.items()}
+    return {"data.corpus": None, **named}
 
 
 def base(corpus: str) -> str:

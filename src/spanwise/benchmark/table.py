@@ -9,6 +9,8 @@ from typing import Any
 
 from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
+from spanwise.errors import InputError
+from spanwise.plural import counted
 
 ALL_RUNS = "mean of all runs"
 GROUPS = {"width": "widths", "nesting": "nesting"}  # grouping of F1: its key in a result
@@ -71,6 +73,7 @@ def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool =
     """
     suite = Suite.load(name)
     if by is not None:
+        check_groups(results, by)
         columns = _groups(results, GROUPS[by])
         suite = suite.model_copy(update={"columns": columns, "title": f"{suite.title}: F1 by {by}"})
     seeds, folds = ({result[key] for result in results} for key in ("seed", "corpus"))
@@ -81,6 +84,17 @@ def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool =
             protocols = {ALL_RUNS: samples, **(_best(suite, found) if best else {})}
             rows += [_row(suite, variant, corpus, *protocol) for protocol in protocols.items()]
     return Table(f"{suite.title}, {corpus} test", _spread(len(seeds), len(folds)), tuple(suite.columns), tuple(rows))
+
+
+def check_groups(results: Sequence[Result], by: str) -> None:
+    """Refuse a grouping that recorded results do not hold: a table would leave their variants blank in silence."""
+    lacking = [result for result in results if result.get(GROUPS[by]) is None]
+    if lacking:
+        runs = "; ".join(f"{result['variant']}, {result['corpus']}, seed {result['seed']}" for result in lacking)
+        raise InputError(
+            f"no scores by {by} are recorded for {counted(len(lacking), 'run')} ({runs}); leave out --by {by}, or give "
+            f"another --out to run again."
+        )
 
 
 def get_path(result: Mapping[str, Any], path: str) -> Any:

@@ -11,14 +11,37 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from spanwise import __version__
 from spanwise.cli.signals import SignalExit, end, handled
 from spanwise.errors import SpanwiseError, shortened
 from spanwise.renamed import RenamedWarning, upgrade_flags
 
+
+class Verbs(TyperGroup):
+    """The verbs. The help shows a flag without a type: it takes no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _untyped_flags(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            _untyped_flags(command.get_params(ctx))
+        return command
+
+
+def _untyped_flags(params: Any) -> Any:
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
+
+
 app = typer.Typer(
     name="spanwise",
+    cls=Verbs,
     help="Text to typed spans and the relations between them.",
     no_args_is_help=True,
     add_completion=False,
@@ -64,7 +87,7 @@ def main() -> None:
         os.environ["SPANWISE_DEBUG"] = "1"
     try:
         with handled(end):
-            app()
+            app(prog_name="spanwise")
     except (SpanwiseError, OSError, UnicodeError) as error:
         if os.environ.get("SPANWISE_DEBUG"):
             raise

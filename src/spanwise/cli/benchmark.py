@@ -10,6 +10,7 @@ import typer
 
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.evaluate import Breakdown
+from spanwise.errors import InputError
 
 if TYPE_CHECKING:
     from spanwise.benchmark import Run
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 @app.command()
 def benchmark(
     suite: Annotated[str, typer.Argument(help="The name of a suite, such as bl-ner or joint.")],
-    corpus: Annotated[str, typer.Option(help="The corpus to train and score on, or one fold of it, such as ade/0.")],
+    corpus: Annotated[
+        str | None, typer.Option(help="The corpus to train and score on, or one fold of it, such as ade/0.")
+    ] = None,
+    train: Annotated[
+        list[Path] | None, typer.Option(help="Your own training file instead of a corpus; may be repeated.")
+    ] = None,
+    dev: Annotated[
+        list[Path] | None, typer.Option(help="A file of your own to choose the best epoch on; may be repeated.")
+    ] = None,
+    test: Annotated[list[Path] | None, typer.Option(help="A file of your own to score on; may be repeated.")] = None,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -46,14 +56,20 @@ def benchmark(
     """Train every variant of a suite with every seed and print mean and standard deviation beside the paper's figures.
 
     Example: spanwise benchmark bl-ner --corpus wnut17 --seeds 3 --jobs 2 --out benchmarks/bl-ner
+    Example: spanwise benchmark bl-ner --train train.jsonl --dev dev.jsonl --test test.jsonl
     """
     from dataclasses import asdict
 
     from spanwise import benchmark as suites
 
     chosen = [*(set_ or ()), *([] if shots is None else [f"data.shots={shots}"])]
-    runs = suites.plan(suite, corpus, seeds, chosen, folds=folds, variants=variant or ())
-    results = _run(suite, runs, folder or Path("benchmarks", suite), jobs, keep)
+    files = _files(corpus, {"train": train or [], "dev": dev or [], "test": test or []}, folds)
+    corpus = corpus or suites.corpus_name(files or {})
+    runs = suites.plan(suite, corpus, seeds, chosen, folds=folds, variants=variant or (), files=files)
+    place = folder or Path("benchmarks", suite)
+    for breakdown in by or ():
+        suites.check_groups(suites.find_results(runs, place), breakdown)
+    results = _run(suite, runs, place, jobs, keep)
     table = suites.summarize(suite, corpus, results, best=best or as_json)
     groups = {breakdown: suites.summarize(suite, corpus, results, by=breakdown) for breakdown in by or ()}
     comparisons = suites.compare(suite, results)
@@ -69,6 +85,19 @@ def benchmark(
     if comparisons:
         title = f"two-sided p by paired approximate randomization, {comparisons[0].trials:,} trials"
         _print(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
+
+
+def _files(corpus: str | None, files: dict[str, list[Path]], folds: int | None) -> dict[str, list[Path]] | None:
+    """The user's own files by split, or None where a corpus is named."""
+    given = any(files.values())
+    if (corpus is None) != given or (given and not (files["train"] and files["test"])):
+        raise InputError("give either --corpus NAME, or files of your own with --train, --test and perhaps --dev.")
+    if given and folds is not None:
+        raise InputError("--folds is for a corpus that comes in folds; leave it out with files of your own.")
+    for path in (path for paths in files.values() for path in paths):
+        if not path.exists():
+            raise InputError(f"{path}: no such file or folder; check the path.")
+    return files if given else None
 
 
 def _run(suite: str, runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> list[Result]:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from spanwise.cli.app import app, emit_json, err
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
+from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from spanwise.document import Document
@@ -54,7 +55,7 @@ def convert(
     if json:
         emit_json({"in": source, "out": target, "from": source_format, "to": target_format, **report.to_dict()})
     else:
-        err.print(escape(f"read {report.read:,} documents from {source} ({source_format})"), soft_wrap=True)
+        err.print(escape(f"read {counted(report.read, 'document')} from {source} ({source_format})"), soft_wrap=True)
         err.print(escape(f"wrote {report.written:,} to {target} ({target_format})"), soft_wrap=True)
         print_report(report)
 

@@ -17,11 +17,11 @@ def corpora(
     data: Annotated[Path | None, typer.Option(help="Folder of the corpora; default: $SPANWISE_DATA.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List the corpora known by name: task, splits, labels, license, and whether they are on this machine.
+    """List the corpora known by name: task, splits, labels, license, whether they are here, and where to get them.
 
     Example: [bold]spanwise corpora --json[/]
     """
-    from spanwise.corpora import CORPORA, is_present
+    from spanwise.corpora import CORPORA, DATA_VARIABLE, is_present
 
     rows = [
         {
@@ -40,8 +40,11 @@ def corpora(
     ]
     if json:
         emit_json({"corpora": rows})
-    else:
-        out.print(_table(rows))
+        return
+    out.print(_table(rows))
+    out.print(f"where to get them; put them below ${DATA_VARIABLE}, or give their folder with --data:", markup=False)
+    for row in rows:
+        out.print(f"  {row['name']}: {row['source']}", markup=False, soft_wrap=True)
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

@@ -13,6 +13,7 @@ import typer
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.reports import print_report
 from spanwise.errors import CorpusError, InputError
+from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,7 +53,7 @@ def evaluate(
     reader: Annotated[
         str | None, typer.Option(help="The member of a bundle that makes the predictions, by model name.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to run: auto (CUDA where there is any), cpu, cuda, …")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
@@ -73,7 +74,7 @@ def evaluate(
     folder = model_folder(model)
     gold, report = _gold(folder, files or [], corpus, split, format, skip_bad)
     runtime.set_threads(threads)
-    with err.status(f"{len(gold):,} documents"):
+    with err.status(counted(len(gold), "document")):
         extractor = Extractor.from_pretrained(folder, device=device, reader=reader)
         result = score(extractor, gold, threshold, relation_threshold, heads=heads)
     print_report(report)

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.reports import print_report
+from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from spanwise.corpora import Corpus
@@ -101,14 +102,16 @@ def _print(found: Inspection) -> None:
             labels = ", ".join(split.unknown_labels)
             out.print(f"{name} has labels that do not occur in train: {labels}.", markup=False, soft_wrap=True)
     if found.shared_with_test:
-        out.print(f"{found.shared_with_test} test documents also occur in train.")
+        shared = counted(found.shared_with_test, "test document also occurs", "test documents also occur")
+        out.print(f"{shared} in train.")
     if found.misaligned:
-        out.print(f"{len(found.misaligned)} entities do not fall on word boundaries; no model can learn them:")
+        lost = counted(len(found.misaligned), "entity does not fall", "entities do not fall")
+        out.print(f"{lost} on word boundaries; no model can learn {'it' if len(found.misaligned) == 1 else 'them'}:")
     for bad in found.misaligned[:_SHOWN]:
         place = f"  {bad.split} {bad.document}: {bad.label} at {bad.start} to {bad.end}, {bad.text!r}"
         out.print(place, markup=False, soft_wrap=True)
     if len(found.misaligned) > _SHOWN:
-        out.print(f"  and {len(found.misaligned) - _SHOWN} more (--json lists all)")
+        out.print(f"  and {len(found.misaligned) - _SHOWN:,} more (--json lists all)")
 
 
 def _counts(found: Inspection) -> Table:

@@ -12,6 +12,7 @@ import typer
 from spanwise.cli.app import app, err, out
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
+from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from spanwise.document import Document
@@ -63,7 +64,7 @@ def predict(
     reader: Annotated[
         str | None, typer.Option(help="The member of a bundle that makes the predictions, by model name.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to run: auto (CUDA where there is any), cpu, cuda, …")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
 ) -> None:
     """Mark the entities of every document, and the relations between them if the model knows any.
@@ -77,10 +78,13 @@ def predict(
     from rich.progress import track
 
     from spanwise import formats, runtime
+    from spanwise.files import check_target
     from spanwise.inference.extractor import Extractor
     from spanwise.inference.thresholds import parse_thresholds
     from spanwise.recipe import Descriptions
 
+    if html:
+        check_target(html)
     if given and (lines or threshold is not None or label_threshold):
         raise InputError("--given keeps the entities of the input; leave out --lines and the thresholds of entities.")
     report = formats.Report()
@@ -106,7 +110,7 @@ def predict(
 
         write_html(kept, html, title=f"spanwise: {Path(source).name}", schema=extractor.schema)
     print_report(report)
-    err.print(f"{report.written:,} document{'' if report.written == 1 else 's'}", markup=False)
+    err.print(counted(report.written, "document"), markup=False)
 
 
 def _read(

@@ -57,7 +57,7 @@ _ADE = NamedCorpus(
     },
     relation_descriptions={"Adverse-Effect": "The adverse effect was caused by the drug."},
     license="none stated",
-    source="Gurulingappa et al. 2012, in the ten folds published with SpERT",
+    source="Gurulingappa et al. 2012, in the ten folds published with SpERT, github.com/lavis-nlp/spert",
 )
 
 CORPORA: tuple[NamedCorpus, ...] = (
@@ -84,7 +84,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "Located_In": "The first place lies in the second.",
         },
         license="none stated",
-        source="Roth and Yih 2004, in the split of Gupta et al. 2016 as published with SpERT",
+        source="Roth and Yih 2004, split by Gupta et al. 2016, as published with SpERT, github.com/lavis-nlp/spert",
     ),
     _ADE,
     replace(
@@ -122,7 +122,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "Conjunction": "The two stand side by side in the same role, often joined by and or or.",
         },
         license="none stated",
-        source="Luan et al. 2018, in the form published with SpERT",
+        source="Luan et al. 2018, in the form published with SpERT, github.com/lavis-nlp/spert",
     ),
     NamedCorpus(
         name="wnut17",
@@ -143,7 +143,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "group": "The name of a group of people that is no company, such as a band, a team, a party or a club.",
         },
         license="CC BY 4.0",
-        source="Derczynski et al. 2017, the WNUT 2017 shared task on emerging and rare entities",
+        source="Derczynski et al. 2017, the WNUT 2017 shared task, github.com/leondz/emerging_entities_17",
     ),
     NamedCorpus(
         name="bc5cdr",
@@ -156,7 +156,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "Disease": "A disease, disorder, symptom, injury or adverse effect, by its full name or abbreviation.",
         },
         license="CC BY 4.0",
-        source="Li et al. 2016, BioCreative V chemical-disease relations, as tagged sentences",
+        source="Li et al. 2016, BioCreative V, as tagged sentences in github.com/cambridgeltl/MTL-Bioinformatics-2016",
     ),
     NamedCorpus(
         name="genia",
@@ -173,7 +173,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "protein": "A protein, a family or complex of proteins, or a part of one, such as a domain or subunit.",
         },
         license="CC BY 3.0",
-        source="Kim et al. 2003, the GENIA corpus 3.02 of the GENIA project, with the usual five types",
+        source="Kim et al. 2003, the GENIA corpus 3.02, geniaproject.org, with the usual five types",
     ),
     NamedCorpus(
         name="weibo",
@@ -192,7 +192,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "ORG.NOM": "A noun that refers to an organization without a name, such as a company or a government.",
         },
         license="CC BY-SA 3.0",
-        source="Peng and Dredze 2015, second edition of the Weibo NER corpus",
+        source="Peng and Dredze 2015, second edition of the Weibo NER corpus, github.com/hltcoe/golden-horse",
     ),
     NamedCorpus(
         name="resume",
@@ -211,7 +211,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "LOC": "The place where a person was born or comes from.",
         },
         license="none stated",
-        source="Zhang and Yang 2018, published with Lattice LSTM",
+        source="Zhang and Yang 2018, published with Lattice LSTM, github.com/jiesutd/LatticeLSTM",
     ),
     NamedCorpus(
         name="geneva",
@@ -222,7 +222,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
         schema_file="geneva/event_ontology.json",
         schema_form="ontology",
         license="CC BY 3.0",
-        source="Parekh et al. 2023, GENEVA, derived from FrameNet",
+        source="Parekh et al. 2023, derived from FrameNet, github.com/PlusLabNLP/GENEVA",
     ),
     NamedCorpus(
         name="demo",

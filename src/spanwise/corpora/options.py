@@ -31,7 +31,7 @@ class Descriptions(BaseModel):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            raise RecipeError(f"{path}: {first_error(error)}") from None
+            raise RecipeError(f"{path}: {first_error(error, cls)}") from None
 
 
 class DataOptions(BaseModel):
@@ -72,6 +72,9 @@ class DataOptions(BaseModel):
     sample: int | None = Field(
         None, ge=1, le=1_000_000_000, description="train on N documents, the same ones for every seed"
     )
+    sample_dev: int | None = Field(
+        None, ge=1, le=1_000_000_000, description="choose the best epoch on N dev documents, the same for every seed"
+    )
     shots: int | None = Field(
         None, ge=1, le=1_000_000_000, description="train on N documents per label, sampled with train.seed"
     )
@@ -87,15 +90,15 @@ class DataOptions(BaseModel):
         try:
             return None if value is None else Descriptions.model_validate(value)
         except ValidationError as error:
-            raise ValueError(first_error(error).rstrip(".")) from None
+            raise ValueError(first_error(error, Descriptions).rstrip(".")) from None
 
     @field_validator("train", "dev", "test", mode="before")
     @classmethod
     def _one_file(cls, value: object) -> object:
-        return [value] if isinstance(value, (str, Path)) else value
+        return [value] if isinstance(value, (str, Path)) else [] if value is None else value
 
     @model_validator(mode="after")
     def _one_source(self) -> DataOptions:
-        if self.corpus is not None and self.train:
-            raise ValueError("give either `corpus` or `train` files")
+        if self.corpus is not None and (self.train or self.dev or self.test):
+            raise ValueError("give either `corpus` or files (`train`, `dev`, `test`)")
         return self

@@ -25,10 +25,13 @@ Place = tuple[str, int]  # of a document in a corpus: its split and its number t
 
 
 class _Gold:
-    """The documents of a corpus, each segmented and aligned once, when it is first asked for."""
+    """The documents of a corpus, each segmented and aligned once, when it is first asked for.
 
-    def __init__(self, corpus: Corpus, heads: bool) -> None:
-        self.corpus, self.heads = corpus, heads
+    With `sample_dev` the dev split is this many of its documents.
+    """
+
+    def __init__(self, corpus: Corpus, heads: bool, sample_dev: int | None) -> None:
+        self.corpus, self.heads, self.sample_dev = corpus, heads, sample_dev
         self._aligned: dict[Place, AlignedDocument] = {}
 
     def __getitem__(self, place: Place) -> AlignedDocument:
@@ -39,7 +42,10 @@ class _Gold:
         return self._aligned[place]
 
     def split(self, name: str) -> list[AlignedDocument]:
-        return [self[place] for place in _places(self.corpus, [name])]
+        places = _places(self.corpus, [name])
+        if name == "dev" and self.sample_dev is not None:
+            places = _sampled(places, self.sample_dev)
+        return [self[place] for place in places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +76,7 @@ class Selection:
         return profile(self.train)
 
     def split(self, name: str) -> tuple[AlignedDocument, ...]:
-        """All documents of any split of the corpus, with the labels that are trained: gold to score on."""
+        """The documents of any split of the corpus, with the labels that are trained: gold to score on."""
         if name not in self._scored:
             self._scored[name] = tuple(map(self._known, self._gold.split(name)))
         return self._scored[name]
@@ -122,7 +128,7 @@ def select(options: DataOptions, *, seed: int, corpus: Corpus | None = None) -> 
         schema=schema,
         splits=_scorable(corpus.splits, options),
         report=report,
-        _gold=_Gold(corpus, options.heads),
+        _gold=_Gold(corpus, options.heads, options.sample_dev),
         _drawn=tuple(drawn),
         _hidden=Schema(tuple(kind for kind in corpus.schema.entities if kind.name in options.leave_out)),
     )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, get_args
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from spanwise.errors import RecipeError, shortened
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 _TYPE_NAME = re.compile(r"constrained-\w+|\w+\[.*\]")
 MAX_BYTES = 1_000_000  # of a file
@@ -100,12 +99,12 @@ def deep_copy(data: Any) -> Any:
     return [deep_copy(value) for value in data] if isinstance(data, list) else data
 
 
-def first_error(error: ValidationError) -> str:
-    """The first problem of a validation, as one sentence that begins with its key."""
+def first_error(error: ValidationError, kind: type[BaseModel]) -> str:
+    """The first problem of a validation as `kind`, as one sentence that begins with its key."""
     first = error.errors()[0]
     keys = dict.fromkeys(_key(each["loc"]) for each in error.errors())
     known = {
-        "extra_forbidden": "unknown key",
+        "extra_forbidden": f"unknown key{_suggestion(kind, first['loc'])}",
         "missing": "this key is required",
         "value_error": first["msg"].removeprefix("Value error, "),
     }
@@ -117,3 +116,17 @@ def first_error(error: ValidationError) -> str:
 def _key(place: tuple[int | str, ...]) -> str:
     """A dotted key, without the names of types that pydantic adds where an option may have one of several."""
     return shortened(".".join(part for part in map(str, place) if not _TYPE_NAME.fullmatch(part))) or "recipe"
+
+
+def _suggestion(kind: type[BaseModel] | None, place: Sequence[int | str]) -> str:
+    """The known key that is most like an unknown one, if any is."""
+    *sections, key = place
+    for section in sections:
+        field = kind.model_fields.get(str(section)) if kind else None
+        kind = next(filter(_is_model, (field.annotation, *get_args(field.annotation))), None) if field else None
+    close = get_close_matches(str(key), kind.model_fields, n=1) if kind else []
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _is_model(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

@@ -11,6 +11,7 @@ from spanwise.document import Document
 from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Evaluation
 from spanwise.pipeline.pipeline import Threshold
+from spanwise.plural import counted
 from spanwise.text.alignment import AlignedDocument, align
 
 LabeledDocument = Document | AlignedDocument
@@ -64,9 +65,11 @@ def unreachable_notices(extractor: Extractor, gold: Sequence[LabeledDocument]) -
     wide = sum(span is not None and widest is not None and span[1] - span[0] > widest for span in spans)
     notices = []
     if misaligned := spans.count(None):
-        notices.append(f"{misaligned} gold entities do not fall on word boundaries and cannot be predicted.")
-    if wide:
-        notices.append(f"{wide} gold entities are wider than the model's {widest} words and cannot be predicted.")
+        lost = counted(misaligned, "gold entity does not fall", "gold entities do not fall")
+        notices.append(f"{lost} on word boundaries and cannot be predicted.")
+    if wide and widest is not None:
+        lost = counted(wide, "gold entity is wider", "gold entities are wider")
+        notices.append(f"{lost} than the model's {counted(widest, 'word')} and cannot be predicted.")
     if any(row.document.relations for row in rows) and not reader.traits.relations:
         notices.append(f"{reader.name} does not predict relations; the relations in the data are not scored.")
     return notices

@@ -206,7 +206,7 @@ def _counted(documents: Iterator[Document], reader: Reader, hint: Callable[[], s
         yield document
     if not read:
         bad = reader.report.bad - bad
-        problem = f"all of its {bad} records are bad, the first: {reader.report.errors[0]}" if bad else "it is empty"
+        problem = f"{_all_bad(bad)}: {reader.report.errors[0]}" if bad else "it is empty"
         raise FormatError(f"the file holds no documents: {problem}{hint() if bad else ''}", reader.name)
 
 
@@ -227,3 +227,7 @@ def _refuse_unread_labels(documents: Iterator[Document], reader: Reader) -> Iter
             break
     if held and reader.unread_labels:
         raise FormatError(reader.unread_labels.sentence(), reader.name)
+
+
+def _all_bad(records: int) -> str:
+    return "its only record is bad" if records == 1 else f"all of its {records:,} records are bad, the first"

@@ -17,6 +17,7 @@ from spanwise.formats.fields import arrays, check_type, identifier, row, short_r
 from spanwise.formats.reading import Reader
 from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, without, word_spans
 from spanwise.formats.writing import Writer, dumps
+from spanwise.plural import counted
 
 _KEYS = frozenset({"doc_key", "sentences", "ner", "relations", "events", "clusters"})
 _METADATA = ("doc_key", "sentence", EVENT_TYPES)
@@ -106,7 +107,7 @@ def _layer(record: dict[str, Any], name: str, sentences: int) -> list[list[list[
     layer = arrays(record, name) if record.get(name) is not None else [[] for _ in range(sentences)]
     if len(layer) != sentences:
         raise FormatError(
-            f"{name!r} is given for {len(layer)} sentences, but there are {sentences}; give one list each."
+            f"{name!r} is given for {counted(len(layer), 'sentence')}, but there are {sentences}; give one list each."
         )
     return [[check_type(item, list, f"an item of {name!r}") for item in items] for items in layer]
 

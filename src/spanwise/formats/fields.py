@@ -7,6 +7,7 @@ import reprlib
 from typing import Any, TypeVar
 
 from spanwise.errors import FormatError
+from spanwise.plural import counted
 
 T = TypeVar("T", int, str, list, dict)  # type: ignore[type-arg]  # the element types are checked one by one
 
@@ -53,7 +54,7 @@ def strings(values: list[Any], what: str) -> list[str]:
 def row(values: list[Any], kinds: tuple[type, ...], what: str) -> list[Any]:
     """An array that stands for a tuple: so many values, each of its type."""
     if len(values) != len(kinds):
-        raise FormatError(f"{what} is {short_repr(values)}, but should hold {len(kinds)} values.")
+        raise FormatError(f"{what} is {short_repr(values)}, but should hold {counted(len(kinds), 'value')}.")
     return [check_type(value, kind, what) for value, kind in zip(values, kinds, strict=True)]
 
 

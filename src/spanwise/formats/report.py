@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spanwise.errors import FormatError
+from spanwise.plural import counted
 
 ERRORS_KEPT = 10
 KINDS_SHOWN = 20
@@ -34,9 +35,10 @@ class Report:
         kinds = self.dropped.most_common()
         lines = [*self.notes, *(f"dropped: {count:,} x {kind}" for kind, count in kinds[:KINDS_SHOWN])]
         if rest := kinds[KINDS_SHOWN:]:
-            lines.append(f"dropped: {sum(count for _, count in rest):,} of {len(rest):,} other kinds")
+            lines.append(f"dropped: {sum(count for _, count in rest):,} of {counted(len(rest), 'other kind')}")
         if self.bad:
-            lines += [f"skipped {self.bad:,} bad records, the first ones:", *(f"  {e}" for e in self.errors)]
+            bad = counted(self.bad, "bad record:", "bad records, the first ones:")
+            lines += [f"skipped {bad}", *(f"  {e}" for e in self.errors)]
         return lines
 
     def to_dict(self) -> dict[str, Any]:

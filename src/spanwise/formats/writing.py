@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from spanwise.document import Document
 from spanwise.errors import FormatError, LossyError
-from spanwise.files import atomic_file, atomic_folder
+from spanwise.files import atomic_file, atomic_folder, check_target
 from spanwise.formats.fields import short_repr
 from spanwise.formats.report import Report
 
@@ -88,7 +88,7 @@ class Writer:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
             return
-        _check_target(self.path)
+        check_target(self.path)
         if self.path.is_dir():
             raise FormatError("this is a folder; give the name of a file in it.", self.path)
         if self.path.exists() and not self.path.is_file():  # a device or a pipe: nothing to rename
@@ -103,7 +103,7 @@ class Writer:
         """A folder to fill, which appears under its name when all is written."""
         if self.path is None:
             raise FormatError("this format is a folder of files and cannot go to standard output; name a folder.")
-        _check_target(self.path)
+        check_target(self.path)
         if self.path.exists() and not (self.path.is_dir() and not any(self.path.iterdir())):
             raise FormatError("this already exists; name a new folder, or remove the old one first.", self.path)
         with atomic_folder(self.path) as draft:
@@ -128,8 +128,3 @@ def named(document: Document) -> str:
 def guard_bom(text: str) -> str:
     """A text that begins with U+FEFF gets a byte order mark before it: readers take one away."""
     return BOM + text if text.startswith(BOM) else text
-
-
-def _check_target(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise FormatError(f"the folder {str(path.parent)!r} does not exist; create it first.", path)

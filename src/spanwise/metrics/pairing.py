@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from spanwise.document import ANNOTATED, Document
 from spanwise.errors import InputError
+from spanwise.plural import counted
 
 
 def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> list[tuple[Document, Document]]:
@@ -13,7 +14,7 @@ def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> l
     wanted, found = list(gold), list(predicted)
     if len(wanted) != len(found):
         raise InputError(
-            f"{len(wanted)} gold documents cannot be scored against {len(found)} predicted ones; "
+            f"{counted(len(wanted), 'gold document')} cannot be scored against {len(found):,} predicted; "
             f"predict on exactly the gold documents, in their order."
         )
     pairs = list(zip(wanted, found, strict=True))

@@ -18,6 +18,7 @@ from torch import Tensor
 from spanwise.decoding.pairs import Activation, PairDecoder, PairRows, PairScores
 from spanwise.decoding.spans import SpanScores
 from spanwise.nn.classification import span_loss
+from spanwise.plural import counted
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import Dimension, Samples, SpanConfig, Width
@@ -51,7 +52,8 @@ class JointConfig(SpanConfig):
         yield from super().notices(profile)
         width = self.resolved_max_width()
         if wide := profile.relations_wider_than(width):
-            yield f"{wide} training relations join an entity wider than {width} words and cannot be learned."
+            lost = counted(wide, "training relation joins", "training relations join")
+            yield f"{lost} an entity wider than {counted(width, 'word')} and cannot be learned."
         if not profile.relations:
             yield "the data has no relations; the model will learn entities only."
 

@@ -27,6 +27,7 @@ from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.pairs import context_maxima, max_between
 from spanwise.nn.spans import BoundaryScores, WidthEmbedding
 from spanwise.nn.tags import stacked_tags
+from spanwise.plural import counted
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import Dimension
@@ -65,7 +66,8 @@ class STSNConfig(JointConfig):
     def notices(self, profile: DataProfile) -> Iterator[str]:
         yield from super().notices(profile)
         if crowded := profile.words_in_3plus_entities:
-            yield f"{crowded} words lie in three or more entities; the tagger uses the first two."
+            lost = counted(crowded, "word lies", "words lie")
+            yield f"{lost} in three or more entities; the tagger uses the first two."
 
 
 class AttentionUnit(nn.Module):

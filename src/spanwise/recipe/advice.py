@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from spanwise.plural import counted
 from spanwise.recipe.parsing import RECIPES
 from spanwise.text.profile import DataProfile
 
@@ -129,8 +130,8 @@ def recommend(
     splits_dev = not files.get("dev") and profile.documents > 2
     lines = [
         f"# spanwise train {recipe.name} --out runs/mine",
-        f"# {profile.documents:,} documents, {profile.words:,} words, {profile.entities:,} entities, "
-        f"{profile.labels} types, {profile.script} script.",
+        f"# {counted(profile.documents, 'document')}, {counted(profile.words, 'word')}, "
+        f"{counted(profile.entities, 'entity', 'entities')}, {counted(profile.labels, 'type')}, {profile.script} script.",
         f"# Why this model: {choice.why}.",
         *([f"# Training takes {timing.estimate}."] if timing.estimate else []),
         "encoder:",

@@ -49,7 +49,7 @@ def validated(kind: type[Section], data: object, where: str) -> Section:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise RecipeError(f"{where}: {first_error(error)}") from None
+        raise RecipeError(f"{where}: {first_error(error, kind)}") from None
     except RecipeError as error:  # about a model's own options
         raise RecipeError(f"{where}: {error}") from None
 

@@ -85,10 +85,11 @@ def _model_config(name: object, options: dict[str, Any]) -> ModelConfig:
     """The options of a model; without a name there is nothing to check them against, which the section reports."""
     if not isinstance(name, str):
         return ModelConfig()
+    kind = find_model(name).Config
     try:
-        return find_model(name).Config(**options)
+        return kind(**options)
     except ValidationError as error:
-        raise RecipeError(f"{name}: {first_error(error)}") from None
+        raise RecipeError(f"{name}: {first_error(error, kind)}") from None
 
 
 class BundleSection(ModelSection):

@@ -4,7 +4,7 @@
 (() => {
   const FIRST = 13, LEVEL = 15, LAST = 8; // heights: from a line's boxes to the first run, between runs, over the last
   const APART = 8, LEGS = 12, LANES = 6; // widths: between runs side by side, legs of one box, lanes of one margin
-  const CORNER = 6, TIP = 5;
+  const CORNER = 6, TIP = 5, CLEAR = 5; // sizes: of a corner, of an arrow head, of the space around a label
   const SAME_LINE = 6; // boxes of one line are centred this close, those of two lines never are
 
   const middle = ({ stem }) => (stem.left + stem.right) / 2;
@@ -100,13 +100,65 @@
     return [run(Math.max(head.box.line, tail.box.line), head.x, tail.x)];
   }
 
-  // The label stands on the longer run, which is then at least as wide.
-  function labeled(arc, { left, right }) {
-    const run = (arc.carrier = arc.runs.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a)));
-    const half = arc.label.getComputedTextLength() / 2;
-    arc.x = Math.max(left + half, Math.min(right - half, (run.from + run.to) / 2));
-    run.from = Math.min(run.from, arc.x - half);
-    run.to = Math.max(run.to, arc.x + half);
+  // Places for a label's middle on a run: the run's middle, and beside each leg that may be in the way.
+  function placesOn(run, half, legs, [from, to]) {
+    const wanted = Math.max(from, Math.min(to, (run.from + run.to) / 2));
+    const beside = legs.flatMap((x) => [x - half - CLEAR, x + half + CLEAR]).filter((x) => from <= x && x <= to);
+    const crossed = (at) => legs.filter((x) => Math.abs(x - at) < half + CLEAR).length;
+    const off = (x) => Math.abs(x - wanted) - (run.to - run.from);
+    return [wanted, ...beside].map((x) => ({ run, x, crossed: crossed(x), off: off(x) }));
+  }
+
+  // The label stands where the fewest legs of other arcs can cross it, best on the longer run, which is made as wide.
+  function labeled(arc, arcs, { left, right }) {
+    const half = (arc.half = arc.label.getComputedTextLength() / 2);
+    const places = arc.runs.flatMap((run) => {
+      const over = Math.min(half, (run.to - run.from) / 2, 2 * CORNER); // a label may stick out, but not come off
+      const within = [Math.max(left + half, run.from + over - half), Math.min(right - half, run.to - over + half)];
+      return placesOn(run, half, legsOn(run.line, arcs, arc), within);
+    });
+    takePlace(arc, places);
+    arc.carrier.from = Math.min(arc.carrier.from, arc.x - half);
+    arc.carrier.to = Math.max(arc.carrier.to, arc.x + half);
+  }
+
+  // With all levels known fewer legs are in the way: a label goes back toward the middle of its run.
+  function settle(line, arcs) {
+    for (const arc of arcs.filter((arc) => arc.carrier.line === line)) {
+      const { carrier: run, half } = arc;
+      const crosses = (leg) => (leg.below ? leg.run.level < run.level : leg.run.level > run.level);
+      takePlace(arc, placesOn(run, half, legsOn(line, arcs, arc, crosses), [run.from + half, run.to - half]));
+    }
+    return arcs.reduce((sum, arc) => sum + (arc.carrier.line === line && arc.crossed), 0);
+  }
+
+  // A label that is still crossed may be free above all runs of its line; its arc stays there if that helps.
+  function raise(line, arcs, runs) {
+    let crossed = settle(line, arcs);
+    for (const { carrier } of arcs.filter((arc) => arc.carrier.line === line && arc.crossed)) {
+      const before = carrier.level;
+      carrier.level = 1 + Math.max(...runs.map((run) => run.level));
+      const after = settle(line, arcs);
+      if (after < crossed) crossed = after;
+      else carrier.level = before;
+    }
+    const used = [...new Set(runs.map((run) => run.level))].sort((a, b) => a - b);
+    for (const run of runs) run.level = used.indexOf(run.level);
+    settle(line, arcs);
+    return used.length;
+  }
+
+  function takePlace(arc, places) {
+    const better = (a, b) => (b.crossed - a.crossed || b.off - a.off) < 0;
+    ({ run: arc.carrier, x: arc.x, crossed: arc.crossed } = places.reduce((a, b) => (better(a, b) ? b : a)));
+  }
+
+  const arcsOn = (line, arcs) => arcs.filter((arc) => arc.runs.some((run) => run.line === line));
+
+  // Where the legs of other arcs stand over this line.
+  function legsOn(line, arcs, arc, counts = () => true) {
+    const others = arcs.filter((other) => other !== arc).flatMap((other) => other.legs);
+    return others.filter((leg) => leg.run.line === line && counts(leg)).map((leg) => leg.x);
   }
 
   // Ranges that overlap get different levels, and one that covers another a higher one. Tells how many levels.
@@ -157,10 +209,12 @@
     for (const arc of arcs) {
       part(arc.legs);
       arc.runs = runsOf(arc, area);
-      labeled(arc, area);
+      arc.legs.forEach((leg, end) => (leg.run = arc.runs.at(-end)));
     }
+    for (const arc of arcs) labeled(arc, arcs, area);
     const runs = grouped(arcs.flatMap((arc) => arc.runs), (run) => run.line);
-    const levels = new Map([...runs].map(([line, over]) => [line, stacked(over, APART)]));
+    for (const over of runs.values()) stacked(over, APART);
+    const levels = new Map([...runs].map(([line, over]) => [line, raise(line, arcsOn(line, arcs), over)]));
     for (const margin of [-1, 1]) takeLanes(arcs, margin, area);
     return { boxes, arcs, levels };
   }
@@ -187,7 +241,7 @@
       return `L${near(before)}Q${round(x)} ${round(y)} ${near(after)}`;
     };
     const [start, end] = [points[0], points.at(-1)].map((point) => point.map(round).join(" "));
-    return `M${start}${points.text_of(1, -1).map(corner).join("")}L${end}`;
+    return `M${start}${points.slice(1, -1).map(corner).join("")}L${end}`;
   }
 
   // An arrow head, drawn on from the end of the path.

@@ -15,7 +15,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from spanwise.document import Document, Relation
-from spanwise.render.markup import chip, escaped
+from spanwise.render.markup import chip, escaped, short
 from spanwise.render.relations import arrow, relation_indices, symmetric_labels
 from spanwise.schema import Schema
 
@@ -60,7 +60,8 @@ class Arcs:
         numbered = list(enumerate(document.relations))
         paths = "".join(f"<path {self._path(number, document)}>{_title(tie)}</path>" for number, tie in numbered)
         labels = "".join(
-            f"<text {self._part(number, document)}>{_title(tie)}{escaped(tie.label)}</text>" for number, tie in numbered
+            f"<text {self._part(number, document)}>{_title(tie)}{escaped(short(tie.label))}</text>"
+            for number, tie in numbered
         )
         return f'<svg class="arcs" aria-hidden="true">{paths}{labels}</svg>\n'
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanwise.document import Document, Entity
-from spanwise.files import atomic_file
+from spanwise.files import atomic_file, check_target
+from spanwise.plural import counted
 from spanwise.render.arcs import Arcs, script, script_policy
 from spanwise.render.layout import Open, Text, nested_pieces
-from spanwise.render.markup import chip, escaped
+from spanwise.render.markup import chip, escaped, short
 from spanwise.render.palette import TONES, color_indices
 from spanwise.render.style import style_sheet
 from spanwise.schema import Schema
@@ -51,7 +52,8 @@ def to_html(documents: Iterable[Document], *, title: str = DEFAULT_TITLE, schema
 def write_html(
     documents: Iterable[Document], path: Path | str, *, title: str = DEFAULT_TITLE, schema: Schema | None = None
 ) -> None:
-    """Write the page atomically, by rename."""
+    """Write the page atomically, by rename, into a folder that exists."""
+    check_target(Path(path))
     page = to_html(documents, title=title, schema=schema)
     with atomic_file(Path(path)) as draft:
         draft.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))  # UTF-8 cannot encode lone surrogates
@@ -67,16 +69,12 @@ def _script(arcs: Arcs) -> str:
 
 def _summary(documents: Sequence[Document]) -> str:
     entities = sum(len(document.entities) for document in documents)
-    return f"{_counted(len(documents), 'document')} · {_counts(entities, sum(len(d.relations) for d in documents))}"
+    return f"{counted(len(documents), 'document')} · {_counts(entities, sum(len(d.relations) for d in documents))}"
 
 
 def _counts(entities: int, relations: int) -> str:
-    found = _counted(entities, "entity", "entities")
-    return f"{found} · {_counted(relations, 'relation')}" if relations else found
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    found = counted(entities, "entity", "entities")
+    return f"{found} · {counted(relations, 'relation')}" if relations else found
 
 
 def _legend(documents: Sequence[Document], colors: Mapping[str, int], schema: Schema | None) -> str:
@@ -129,6 +127,6 @@ def _box(piece: Open, entity: Entity, colors: Mapping[str, int], height: int) ->
     classes += "" if piece.ends else " goes-on"
     raised = f' style="--up:{height}"' if height > 1 else ""
     return (
-        f'<mark class="{classes}" data-entity="{piece.entity}" data-label="{label}" '
+        f'<mark class="{classes}" data-entity="{piece.entity}" data-label="{escaped(short(entity.label))}" '
         f'title="{label} · {entity.score:.2f}"{raised}>'
     )

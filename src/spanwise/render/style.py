@@ -35,12 +35,13 @@ h1{margin:0;font-size:1.9rem;line-height:1.2;letter-spacing:-.02em;font-weight:6
 .legend{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.45rem;margin:1.4rem -1.5rem 1.2rem;
 padding:.8rem 1.5rem;background:var(--page);border-bottom:1px solid var(--line)}
 .chip{display:inline-flex;align-items:center;gap:.5em;padding:.2em .65em;border:1px solid var(--edge);
-border-radius:99px;background:var(--fill);color:var(--tag);font-size:.82rem;font-weight:600;cursor:pointer}
+border-radius:99px;background:var(--fill);color:var(--tag);font-size:.82rem;font-weight:600;cursor:pointer;max-width:100%}
+.chip .name{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .chip input{position:absolute;opacity:0;pointer-events:none}
 .chip:has(:focus-visible){outline:2px solid var(--tag);outline-offset:2px}
 .chip:has(input:not(:checked)){background:none;border-style:dashed;text-decoration:line-through}
 .chip .count{font-weight:450;font-variant-numeric:tabular-nums}
-.doc{margin:0 0 1rem;padding:1.1rem 1.5rem 1.3rem;background:var(--card);
+.doc{margin:0 0 1rem;padding:1.1rem 1.5rem 1.3rem;overflow-x:clip;background:var(--card);
 border:1px solid var(--line);border-radius:14px}
 .doc header{display:flex;justify-content:space-between;gap:1rem;color:var(--quiet);font-size:.8rem}
 .doc h2{margin:0;font:inherit;font-weight:600;overflow-wrap:anywhere}
@@ -50,13 +51,13 @@ white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:plaintext}
 .text:empty::before{content:"This document has no text.";color:var(--quiet);font-style:italic}
 mark{--up:1;--rise:calc(.1em + .2em*(var(--up) - 1));padding:var(--rise) .28em;margin:0 .05em;color:inherit;
 background:var(--fill);border:1px solid var(--edge);border-radius:.4em;
--webkit-box-decoration-break:clone;box-decoration-break:clone;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+-webkit-box-decoration-break:slice;box-decoration-break:slice;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 mark:hover{border-color:var(--tag)}
-mark::after{content:attr(data-label);margin-inline-start:.5em;color:var(--tag);font:650 .62em/1 var(--ui);
+mark::before{content:attr(data-label) "\\2060";margin-inline-end:.5em;color:var(--tag);font:650 .62em/1 var(--ui);
 letter-spacing:.02em;vertical-align:.1em;white-space:nowrap;unicode-bidi:isolate;user-select:none;-webkit-user-select:none}
 mark.goes-on{margin-inline-end:0;border-inline-end:2px dotted var(--tag);
 border-start-end-radius:0;border-end-end-radius:0}
-mark.goes-on::after{content:"\\2026"}
+mark.came-from::before{content:"\\2026\\2060"}
 mark.came-from{margin-inline-start:0;border-inline-start:2px dotted var(--tag);
 border-start-start-radius:0;border-end-start-radius:0}
 .again{border-style:dashed}
@@ -88,7 +89,7 @@ details{margin-top:.9rem;color:var(--quiet);font-size:.85rem}
 summary{cursor:pointer}
 details ul{margin:.4rem 0 0;padding:0;list-style:none}
 details li{overflow-wrap:anywhere}
-.link{font-weight:600;white-space:nowrap;unicode-bidi:isolate}
+.link{display:inline-block;max-width:100%;font-weight:600;unicode-bidi:isolate}
 @media print{.drawn .arcs{display:none}.drawn mark{--room:0px!important}}
 """
 _FONTS = (
@@ -128,7 +129,7 @@ def _label_rules(index: int) -> str:
     hidden = f"body:has(#show-{index}:not(:checked)) mark.c{index}"
     return (
         f".c{index}{{--hue:{tone.hue};--sat:{tone.saturation}%}}\n"
-        f"{hidden}{{background:none;border-color:transparent}}{hidden}::after{{content:none}}"
+        f"{hidden}{{background:none;border-color:transparent}}{hidden}::before{{content:none}}"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from spanwise.plural import counted
 from spanwise.schema import Schema
 from spanwise.seam.decoder import Decoder
 from spanwise.seam.proposals import Negatives, Proposer, SpanProposer
@@ -74,12 +75,14 @@ class SpanConfig(ModelConfig):
         yield from super().notices(profile)
         width = self.resolved_max_width()
         if wide := profile.wider_than(width):
-            share = wide / profile.aligned_entities
-            yield f"{wide} training entities ({share:.1%}) are wider than the model's max_width of {width} words."
+            share = f"({wide / profile.aligned_entities:.1%})"
+            which = counted(wide, f"training entity {share} is", f"training entities {share} are")
+            yield f"{which} wider than the model's max_width of {counted(width, 'word')}."
         if profile.shared_entities and not self.multi_label:
+            which = counted(profile.shared_entities, "training entity shares its", "training entities share their")
             yield (
-                f"{profile.shared_entities} training entities share their span with an entity of another label; the "
-                f"model predicts at most one label per span; set model.multi_label: true to predict all."
+                f"{which} span with an entity of another label; the model predicts at most one label per span; set "
+                f"model.multi_label: true to predict all."
             )
 
     def resolved_max_width(self) -> int:

@@ -10,6 +10,7 @@ from spanwise.errors import RecipeError
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.encoders import load_pretrained
 from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.plural import counted
 from spanwise.recipe import ModelSection, Recipe
 from spanwise.schema import Schema
 from spanwise.seam.traits import Traits
@@ -69,11 +70,10 @@ def _flattened(data: Selection, recipe: Recipe, traits: Traits) -> tuple[Selecti
             f"predict; {fix}, or set data.overlaps: outermost to train on the outermost ones."
         )
     flat, entities, relations = data.flattened(keep_shared=traits.multi_label)
-    also = f", and {relations} of their relations" if relations and traits.relations else ""
-    return (
-        flat,
-        f"{entities} training entities lie inside another entity and are dropped{also} (data.overlaps: outermost).",
-    )
+    also = f", and {relations:,} of their relations" if relations and traits.relations else ""
+    lost = counted(entities, "training entity lies", "training entities lie")
+    dropped = "is dropped" if entities == 1 else "are dropped"
+    return flat, f"{lost} inside another entity and {dropped}{also} (data.overlaps: outermost)."
 
 
 def _check_descriptions(section: ModelSection, schema: Schema) -> None:

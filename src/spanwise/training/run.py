@@ -14,6 +14,7 @@ from spanwise import runtime
 from spanwise.corpora import Corpus
 from spanwise.files import remove_partial_files, write_text
 from spanwise.pipeline import MODEL_CARD
+from spanwise.plural import counted
 from spanwise.recipe import RECIPE, Recipe
 from spanwise.schema import EntityType, RelationType
 from spanwise.text.profile import profile
@@ -118,10 +119,10 @@ def model_card(prepared: PreparedRun, summary: RunSummary) -> str:
     rows: dict[str, Any] = {
         "model": f"{recipe.model.name}{bundle}",
         "encoder": Path(recipe.encoder.name).name,
-        "training data": f"{prepared.data.name}, {len(prepared.data.train)} documents",
+        "training data": f"{prepared.data.name}, {counted(len(prepared.data.train), 'document')}",
         f"{summary.selected_by or 'dev F1'}, micro, strict": score,
         "seed": recipe.train.seed,
-        "trained": f"{date.today()}, {summary.steps} steps",
+        "trained": f"{date.today()}, {counted(summary.steps, 'step')}",
     }
     labels = _listed("Labels", schema.entities) + (_listed("Relations", schema.relations) if relations else "")
     table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())

@@ -24,6 +24,7 @@ from spanwise.files import write_text
 from spanwise.metrics import Score, score_entities, score_relations
 from spanwise.pipeline import folder as model_folder
 from spanwise.pipeline.batches import training_batches
+from spanwise.plural import counted
 from spanwise.seam.batch import Batch
 from spanwise.seam.module import Loss, Trainable
 from spanwise.text.alignment import AlignedDocument
@@ -121,15 +122,17 @@ class Trainer:
 
     def _report_lost(self, lost: LostGold) -> None:
         if lost.relations and any(member.traits.relations for member in self.pipeline.members):
+            which = counted(len(lost.relations), "training relation joins", "training relations join")
             self.listener.notice(
-                f"{len(lost.relations)} training relations join entities that cannot be learned, share no window or "
+                f"{which} entities that cannot be learned, share no window or "
                 f"lie on one span, such as {lost.relations[0][1].label!r} in document {lost.relations[0][0].id!r}."
             )
-        for kind, rows in (("do not fall on word boundaries", lost.misaligned), ("fit into no window", lost.split)):
+        for place, rows in (("fall on word boundaries", lost.misaligned), ("fit into one window", lost.split)):
             if rows:
                 document, entity = rows[0]
                 self.listener.notice(
-                    f"{len(rows)} training entities {kind} and cannot be learned, such as {document.text_of(entity)!r} "
+                    f"{counted(len(rows), 'training entity does', 'training entities do')} not {place} and cannot be "
+                    f"learned, such as {document.text_of(entity)!r} "
                     f"in document {document.id!r}; `spanwise inspect` lists them."
                 )
 
