@@ -48,8 +48,8 @@ def plan(
 ) -> list[Run]:
     """The runs of a suite or of some of its variants, seed by seed, so that an early stop leaves complete comparisons.
 
-    With `folds`, the runs use the first `folds` folds of the corpus. With `files`, by split, the data are the user's own,
-    and `corpus` is their name in results (see `corpus_name`).
+    With `folds`, the runs use the first `folds` folds of the corpus. With `files`, by split, the data are the
+    user's own, and `corpus` is their name in results (see `corpus_name`).
     """
     suite = Suite.load(name)
     if unknown := [variant for variant in variants if variant not in suite.variants]:

@@ -131,7 +131,8 @@ def recommend(
     lines = [
         f"# spanwise train {recipe.name} --out runs/mine",
         f"# {counted(profile.documents, 'document')}, {counted(profile.words, 'word')}, "
-        f"{counted(profile.entities, 'entity', 'entities')}, {counted(profile.labels, 'type')}, {profile.script} script.",
+        f"{counted(profile.entities, 'entity', 'entities')}, {counted(profile.labels, 'type')}, "
+        f"{profile.script} script.",
         f"# Why this model: {choice.why}.",
         *([f"# Training takes {timing.estimate}."] if timing.estimate else []),
         "encoder:",
