@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from shutil import which
 from typing import Annotated
 
 import typer
@@ -20,15 +22,19 @@ def demo(
 
     Example: spanwise demo --out demo
     """
-    from spanwise import runtime
+    from spanwise import corpora, runtime
     from spanwise.cli.evaluate import print_scores
+    from spanwise.demo.introduction import introduction
     from spanwise.demo.showcase import run_demo
     from spanwise.render.terminal import to_terminal
     from spanwise.training.display import LiveDisplay
 
     runtime.set_threads(threads)
+    corpus = corpora.load("demo")
+    for part in introduction(corpus):
+        err.print(part)
     with LiveDisplay(err) as display:
-        shown = run_demo(folder, display)
+        shown = run_demo(folder, corpus, display)
     if as_json:
         emit_json({**shown.scores.to_dict(), "page": str(shown.page), "model": str(shown.model)})
         return
@@ -38,5 +44,16 @@ def demo(
     for document in shown.unseen:
         out.print(to_terminal(document, schema=shown.schema))
         out.print()
-    out.print(f"The page with the same spans and relations: {shown.page}", markup=False, soft_wrap=True)
-    out.print(f"Try your own: echo 'Your text.' | spanwise predict {shown.model} --lines", markup=False, soft_wrap=True)
+    out.print("[bold]Next[/]")
+    for purpose, action in _next_steps(shown.page, shown.model):
+        out.print(f"{purpose}:\n  {action}", markup=False, soft_wrap=True)
+
+
+def _next_steps(page: Path, model: Path) -> list[tuple[str, str]]:
+    program = "spanwise" if which("spanwise") else f"{sys.executable} -m spanwise"
+    return [
+        ("Open the page with the same spans and relations", str(page)),
+        ("Mark your own text", f"echo 'Your text.' | {program} predict {model} --lines"),
+        ("Write a recipe for your own labeled files", f"{program} init train.jsonl dev.jsonl --out recipe.yaml"),
+        ("Train with it", f"{program} train recipe.yaml --out runs/mine"),
+    ]

@@ -5,40 +5,49 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from spanwise.demo import demo_folder
 from spanwise.demo.grammar import Phrase, Rule, Writer, read_rules
-from spanwise.demo.names import Names
+from spanwise.demo.names import Names, read_names
 from spanwise.demo.schema import demo_schema
 from spanwise.document import Document, Entity, Relation
 from spanwise.files import atomic_file
 
 SEED = 13
-SIZES = {"train": 480, "dev": 80, "test": 80}
-_SECTIONS = ("business", "civic", "science", "sport", "culture")
+SIZES = {"train": 880, "dev": 110, "test": 110}
+_SECTIONS = ("business", "civic", "science", "sport", "culture", "people", "mixed")
 _PLAIN_EVERY = 13
-_WORDS = range(8, 41)
+_WORDS = range(4, 41)
 _ATTEMPTS = 500
 
 
 def generate(seed: int = SEED) -> dict[str, list[Document]]:
     """The documents of each split. Names are not shared between splits, and no sentence comes twice."""
-    rules = read_rules((demo_folder() / "grammar.txt").read_text(encoding="utf-8").splitlines())
+    rules, lists = read_rules(_lines("grammar.txt")), read_names(_lines("names.txt"))
     seen: set[str] = set()
-    return {split: list(_split(rules, split, size, seed, seen)) for split, size in SIZES.items()}
+    documents = {}
+    for split, size in SIZES.items():
+        random = Random(f"{seed} {split}")  # noqa: S311
+        phrases = islice(_sentences(rules, Names(random, split, lists), random, seen), size)
+        documents[split] = [_document(phrase, f"{split}-{index:03d}") for index, phrase in enumerate(phrases, 1)]
+    return documents
 
 
-def _split(rules: Mapping[str, Rule], split: str, size: int, seed: int, seen: set[str]) -> Iterator[Document]:
-    random = Random(f"{seed} {split}")  # noqa: S311
-    names = Names(random, split)
+def _lines(name: str) -> list[str]:
+    return (demo_folder() / name).read_text(encoding="utf-8").splitlines()
+
+
+def _sentences(rules: Mapping[str, Rule], names: Names, random: Random, seen: set[str]) -> Iterator[Phrase]:
+    """Sentences without end; every so many of them holds no name."""
     writer = Writer(rules, names, random)
     templates = _templates(rules, random)
-    for index in range(size):
+    for index in count():
         template = random.choice(rules["plain"].templates) if index % _PLAIN_EVERY == 0 else next(templates)
-        yield _document(_sentence(writer, names, template, seen), f"{split}-{index + 1:03d}")
+        yield _sentence(writer, names, template, seen)
 
 
 def _sentence(writer: Writer, names: Names, template: str, seen: set[str]) -> Phrase:

@@ -17,7 +17,7 @@ _ENTITIES = {
     "Role": "An office or job that a named person holds or is given, with the body it belongs to if named with it.",
     "Organization": "The name of a company, university, authority, union, club or foundation.",
     "Place": "The name of a town, region or country, also inside other names.",
-    "Facility": "The name of a building or site such as an airport, hospital, harbour or hall.",
+    "Facility": "The name of a building or site such as an airport, hospital, harbor or hall.",
     "Product": "The name of something that is made and sold, with maker and number where they belong to the name.",
     "Date": "A day, month, quarter or year, or words that stand for one, without the preposition.",
     "Money": "A sum of money with its currency.",

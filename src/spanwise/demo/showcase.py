@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanwise import corpora
+from spanwise.corpora import Corpus
 from spanwise.demo import unseen_text
 from spanwise.document import Document
 from spanwise.evaluation import evaluate
@@ -31,10 +31,9 @@ class Showcase:
     model: Path
 
 
-def run_demo(folder: Path, listener: Listener) -> Showcase:
+def run_demo(folder: Path, corpus: Corpus, listener: Listener) -> Showcase:
     """Train (or take up what an earlier demo trained), evaluate, extract, and write the page."""
     model = folder / MODEL
-    corpus = corpora.load("demo")
     if (model / SUMMARY).exists():
         listener.notice(f"{model} already holds a trained model; delete it to train again.")
     else:
