@@ -393,7 +393,7 @@ def test_models_learn_in_half_precision(
 
 def test_a_loss_that_is_no_number_ends_training(train_easy: TrainEasy, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="the loss became nan in epoch 1; lower"):
-        train_easy(tmp_path / "run", "train.encoder_lr=1e30", "train.task_lr=1e30")
+        train_easy(tmp_path / "run", "train.encoder_lr=10", "train.task_lr=10", "train.weight_decay=100")
 
 
 def test_data_without_entities_is_refused(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ class TrainSection(_Section):
     task_lr: float = Field(1e-3, gt=0, le=10, description="learning rate of the new layers")
     weight_decay: float = Field(0.01, ge=0, le=100, description="weight decay; none on biases and norms")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps with a rising rate; then linear decay to 0")
-    clip: float = Field(1.0, gt=0, le=1e6, description="largest norm of the gradient")
+    clip: float = Field(1.0, gt=0, le=1e9, description="largest norm of the gradient")
     patience: int | None = Field(
         None, ge=1, le=10_000, description="epochs without a better dev F1 before training stops"
     )
