@@ -187,7 +187,7 @@
       return `L${near(before)}Q${round(x)} ${round(y)} ${near(after)}`;
     };
     const [start, end] = [points[0], points.at(-1)].map((point) => point.map(round).join(" "));
-    return `M${start}${points.text_of(1, -1).map(corner).join("")}L${end}`;
+    return `M${start}${points.slice(1, -1).map(corner).join("")}L${end}`;
   }
 
   // An arrow head, drawn on from the end of the path.
