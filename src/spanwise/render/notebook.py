@@ -6,8 +6,8 @@ from spanwise.document import Document
 from spanwise.render.html import DEFAULT_TITLE, to_html
 from spanwise.render.markup import escaped
 
-HIGHEST = 640  # pixels; a longer page scrolls
-_LINE = 90  # characters of a line, about
+HIGHEST = 700  # pixels; a longer page scrolls
+_LINE = 70  # characters of a line, about
 
 
 def to_notebook(document: Document) -> str:
@@ -22,4 +22,4 @@ def to_notebook(document: Document) -> str:
 def _height(document: Document) -> int:
     """About as high as the page, whose height nothing outside the frame can ask for."""
     lines = sum(1 + len(line) // _LINE for line in document.text.split("\n"))
-    return min(HIGHEST, 300 + 40 * lines + 30 * bool(document.relations) + 12 * len(document.relations))
+    return min(HIGHEST, 350 + 45 * lines + (100 if document.relations else 0))
