@@ -12,6 +12,7 @@ from spanwise.corpora import Corpus
 from spanwise.document import Document
 from spanwise.render.terminal import to_terminal
 
+_SHOWN = "works_for"
 _PURPOSE = """\
 spanwise learns from labeled text to find spans in new text, with a label for each span, and the relations between
 them. A span can be any run of words: a name, a date, a job, the verb of an event."""
@@ -37,8 +38,9 @@ def introduction(corpus: Corpus) -> Iterator[RenderableType]:
 
 
 def shortest(documents: tuple[Document, ...], relations: int) -> Document:
-    """The shortest document with so many relations."""
-    return min((d for d in documents if len(d.relations) == relations), key=lambda document: len(document.text))
+    """The shortest document about somebody's work with so many relations."""
+    found = (d for d in documents if len(d.relations) == relations and any(r.label == _SHOWN for r in d.relations))
+    return min(found, key=lambda document: len(document.text))
 
 
 def as_json(document: Document) -> str:
