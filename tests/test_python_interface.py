@@ -20,8 +20,8 @@ def test_training_without_a_listener_logs_what_cannot_be_learned(
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="spanwise"):
         train(make_recipe("span-ner", max_width=2, train={"epochs": 1}), tmp_path / "run", corpus=flat_corpus)
-    assert [record.message for record in caplog.records] == [
-        "2 training entities (13.3%) are wider than the model's max_width of 2 words."
+    assert "2 training entities (13.3%) are wider than the model's max_width of 2 words." in [
+        record.message for record in caplog.records
     ]
 
 

@@ -154,7 +154,7 @@ def test_a_bad_text_file_is_refused_or_skipped_by_its_name(command: Command, tra
     assert f"{tmp_path / 'b.txt'}:2: byte 0xe9 is not UTF-8" in command("predict", trained, tmp_path).refusal
     done = command("predict", trained, tmp_path, "--skip-bad")
     assert [record["id"] for record in records(done.out)] == ["a.txt"]
-    assert "1 bad records" in done.err
+    assert "1 bad record" in done.err
 
 
 def test_a_text_that_is_too_long_for_a_document_is_refused(

@@ -174,7 +174,7 @@ def test_other_commands_end_with_the_exit_code_of_the_signal(
     command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     before = [signal.getsignal(number) for number in NUMBERS]
-    monkeypatch.setattr(sys.modules[main.__module__], "app", lambda: os.kill(os.getpid(), number))
+    monkeypatch.setattr(sys.modules[main.__module__], "app", lambda **_: os.kill(os.getpid(), number))
     done = command("corpora")
     assert (done.code, done.out, done.err) == (128 + number, "", "interrupted\n")
     assert [signal.getsignal(number) for number in NUMBERS] == before

@@ -96,6 +96,4 @@ def test_a_width_from_the_data_stays_within_its_bound() -> None:
     found = profile([align(document)])
     config = find_model("span-ner").Config().fitted(found)
     assert config.traits().max_width == 512
-    assert "1 training entities (100.0%) are wider than the model's max_width of 512 words." in list(
-        config.notices(found)
-    )
+    assert "1 training entity (100.0%) is wider than the model's max_width of 512 words." in list(config.notices(found))

@@ -289,9 +289,9 @@ def notices_of(recipe: Recipe, corpus: Corpus, folder: Path, memory: Any) -> lis
 def test_gold_across_words_is_reported(make_recipe: Callable[..., Recipe], memory: Any, tmp_path: Path) -> None:
     corpus = lossy_corpus(Document("Unbreakable glass", entities=(Entity(0, 2, "Person"),), id="odd"))
     notices = notices_of(make_recipe("seq-ner", train={"epochs": 1}), corpus, tmp_path / "run", memory)
-    assert len(notices) == 1
-    assert notices[0].startswith("1 training entity does not fall on word boundaries")
-    assert "'Un' in document 'odd'" in notices[0]
+    (found,) = [notice for notice in notices if "word boundaries" in notice]
+    assert found.startswith("1 training entity does not fall on word boundaries")
+    assert "'Un' in document 'odd'" in found
 
 
 def test_gold_that_fits_into_no_window_is_reported(
@@ -331,7 +331,7 @@ def test_gold_wider_than_the_model_can_see_is_reported(
 ) -> None:
     recipe = make_recipe("span-ner", max_width=2, train={"epochs": 1})
     notices = notices_of(recipe, flat_corpus, tmp_path / "run", memory)
-    assert notices == ["2 training entities (13.3%) are wider than the model's max_width of 2 words."]
+    assert "2 training entities (13.3%) are wider than the model's max_width of 2 words." in notices
 
 
 def test_nested_gold_is_refused_by_a_flat_model_unless_the_recipe_says_what_to_keep(
@@ -346,7 +346,7 @@ def test_nested_gold_is_refused_by_a_flat_model_unless_the_recipe_says_what_to_k
     notices = notices_of(
         make_recipe("seq-ner", data=data, train={"epochs": 1}), nested_corpus, tmp_path / "run", memory
     )
-    assert notices == ["5 training entities lie inside another entity and are dropped (data.overlaps: outermost)."]
+    assert "5 training entities lie inside another entity and are dropped (data.overlaps: outermost)." in notices
 
 
 def test_where_bf16_does_not_run_training_goes_on_in_fp32_and_says_so(

@@ -124,7 +124,7 @@ class TrainSection(_Section):
         None, ge=1, le=1_000_000_000, description="steps between checkpoints, besides one after every epoch"
     )
     checkpoint_minutes: float | None = Field(
-        5, gt=0, description="minutes between checkpoints, written after a step; null: none by time"
+        5, gt=0, le=100_000, description="minutes between checkpoints, written after a step; null: none by time"
     )
     tensorboard: bool = Field(False, description="write TensorBoard curves into the run folder (extra `tensorboard`)")
 

@@ -110,8 +110,10 @@ class ExampleBuilder:
 
     def limited(self, pieces: int, *, overlap: bool) -> ExampleBuilder:
         """The same builder with windows of at most this many pieces, special tokens not included."""
+        if self.limit <= pieces:
+            return self
         builder = copy(self)
-        builder.limit = min(self.limit, pieces)
+        builder.limit = pieces
         builder.overlap = min(self.overlap, builder.limit // 4) if overlap else 0
         return builder
 
