@@ -123,7 +123,7 @@
   }
 
   // With all levels known fewer legs are in the way: a label goes back toward the middle of its run.
-  function settle(line, arcs) {
+  function placeLabels(line, arcs) {
     for (const arc of arcs.filter((arc) => arc.carrier.line === line)) {
       const { carrier: run, half } = arc;
       const crosses = (leg) => (leg.below ? leg.run.level < run.level : leg.run.level > run.level);
@@ -134,17 +134,17 @@
 
   // A label that is still crossed may be free above all runs of its line; its arc stays there if that helps.
   function raise(line, arcs, runs) {
-    let crossed = settle(line, arcs);
+    let crossed = placeLabels(line, arcs);
     for (const { carrier } of arcs.filter((arc) => arc.carrier.line === line && arc.crossed)) {
       const before = carrier.level;
       carrier.level = 1 + Math.max(...runs.map((run) => run.level));
-      const after = settle(line, arcs);
+      const after = placeLabels(line, arcs);
       if (after < crossed) crossed = after;
       else carrier.level = before;
     }
     const used = [...new Set(runs.map((run) => run.level))].sort((a, b) => a - b);
     for (const run of runs) run.level = used.indexOf(run.level);
-    settle(line, arcs);
+    placeLabels(line, arcs);
     return used.length;
   }
 
