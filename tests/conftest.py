@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,6 +35,15 @@ os.environ.update(
 for variable, folder in ((DATA_VARIABLE, "data"), (ENCODERS_VARIABLE, "encoders")):
     if (SHARED / folder).is_dir():
         os.environ.setdefault(variable, str(SHARED / folder))
+# A shell ignores INT for what it runs in the background, and children inherit that: tests send real signals.
+for signal_name, default in (
+    ("SIGINT", signal.default_int_handler),
+    ("SIGTERM", signal.SIG_DFL),
+    ("SIGHUP", signal.SIG_DFL),
+):
+    number = getattr(signal, signal_name, None)
+    if number is not None and signal.getsignal(number) is signal.SIG_IGN and current_thread() is main_thread():
+        signal.signal(number, default)
 settings.register_profile("tests", deadline=None)  # a busy machine is no failure
 settings.load_profile("tests")
 

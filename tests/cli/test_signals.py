@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -49,6 +50,9 @@ class Child:
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, **{**streams, **settings})
         self.lines: list[str] = []
+        self.watchdog = Timer(120, self.process.kill)  # a signal that does nothing fails, and does not hang
+        self.watchdog.daemon = True
+        self.watchdog.start()
 
     def wait_for(self, line: str) -> None:
         assert self.process.stderr is not None
@@ -76,6 +80,7 @@ def start(easy_recipe: Path, tmp_path: Path) -> Iterator[Callable[..., Child]]:
 
     yield start
     for child in children:
+        child.watchdog.cancel()
         child.process.kill()
         child.process.wait()
 
