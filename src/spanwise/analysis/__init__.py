@@ -1,0 +1,1 @@
+"""When and why a model errs: scores with intervals, kinds of errors, buckets, calibration, comparisons."""
