@@ -59,7 +59,7 @@ def half_found(asker: Extractor, corpus: Corpus) -> Corpus:
 
 
 def score_on_test(extractor: Extractor, corpus: Corpus, data: DataOptions) -> dict[str, Any]:
-    return scoring.score_on_test(extractor, select(data, seed=1, corpus=corpus))
+    return scoring.score_model(extractor, select(data, seed=1, corpus=corpus), "test").scores
 
 
 def description(corpus: Corpus, label: str) -> str:
@@ -91,7 +91,7 @@ def test_scores_of_the_known_labels_pass_over_gold_of_those_left_out(asker: Extr
     assert 0 < len(known) < len(triples(gold, "Person", "Organization", "Place"))
     predicted = triples(asker(gold), "Person", "Organization")
     assert known & predicted
-    assert_counts(found["test"], known, predicted)
+    assert_counts(found["entities"]["micro"], known, predicted)
     ends, found_ends = ({(id, start, end, "") for id, start, end, _ in row} for row in (known, predicted))
     assert_counts(found["boundaries"], ends, found_ends)
     assert [row[0] for row in found["documents"]["entities"]] == [
@@ -112,7 +112,7 @@ def test_several_new_labels_are_asked_for_together(
     assert_counts(
         found["new_labels"], triples(gold, "Place", "Person"), triples(qa(gold, labels=described), "Place", "Person")
     )
-    assert found["test"]["gold"] == len(triples(gold, "Organization"))
+    assert found["entities"]["micro"]["gold"] == len(triples(gold, "Organization"))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_model_that_takes_no_new_labels_is_scored_on_its_own_alone(
 ) -> None:
     found = score_on_test(Extractor(make_pipeline(model, without_places, **options)), corpus, WITHOUT_PLACES)
     assert "new_labels" not in found
-    assert found["test"]["gold"] == len(triples(corpus.split("test"), "Person", "Organization"))
+    assert found["entities"]["micro"]["gold"] == len(triples(corpus.split("test"), "Person", "Organization"))
 
 
 def test_without_labels_left_out_the_scores_are_those_of_evaluating_the_model(
@@ -140,7 +140,10 @@ def test_without_labels_left_out_the_scores_are_those_of_evaluating_the_model(
     gold = list(corpus.split("test"))
     wanted = evaluate(extractor, gold)
     assert wanted.entities.micro.predicted > 5
-    assert (found["test"], found["boundaries"]) == (asdict(wanted.entities.micro), asdict(wanted.boundaries))
+    assert (found["entities"]["micro"], found["boundaries"]) == (
+        asdict(wanted.entities.micro),
+        asdict(wanted.boundaries),
+    )
     assert found == scoring.scores(gold, extractor(gold), extractor.schema)
 
 
@@ -164,7 +167,7 @@ def test_relations_of_entities_that_were_left_out_are_not_asked_of_a_model(
     known = replace(without_places, schema=replace(without_places.schema, relations=relations))
     found = score_on_test(Extractor(make_pipeline("spert", known, max_width=2)), whole, WITHOUT_PLACES)
     assert found["relations"]["strict"]["micro"]["gold"] == 1
-    assert (found["test"]["gold"], "new_labels" in found) == (2, False)
+    assert (found["entities"]["micro"]["gold"], "new_labels" in found) == (2, False)
 
 
 def test_new_labels_are_scored_on_head_regions_where_the_recipe_says_so(asker: Extractor, corpus: Corpus) -> None:
@@ -202,8 +205,8 @@ def test_a_suite_records_the_new_labels_of_its_runs(
     )
     asked, tags = benchmark.run_suite(benchmark.plan("tiny", "easy", 1), tmp_path / "out")
     golds = [len(triples(described_easy.split("test"), label)) for label in ("Person", "Place")]
-    assert [asked["test"]["gold"], asked["new_labels"]["gold"]] == golds
-    assert (tags["test"]["gold"], "new_labels" in tags) == (golds[0], False)
+    assert [asked["entities"]["micro"]["gold"], asked["new_labels"]["gold"]] == golds
+    assert (tags["entities"]["micro"]["gold"], "new_labels" in tags) == (golds[0], False)
 
 
 def test_new_labels_are_asked_for_by_the_descriptions_of_the_recipe(asker: Extractor, corpus: Corpus) -> None:

@@ -14,12 +14,16 @@ from spanwise.benchmark.results import recipe_to_dict
 
 REPORT = Path(__file__).resolve().parents[2] / "benchmarks" / "report.py"
 PAPER = {"P": 90.0, "R": 80.0, "F1": 84.7}
-JOINT = {"entities": "test.f1", "RE": "relations.boundaries.micro.f1", "RE+": "relations.strict.micro.f1"}
+JOINT = {"entities": "entities.micro.f1", "RE": "relations.boundaries.micro.f1", "RE+": "relations.strict.micro.f1"}
 
 
 def result(variant: str, seed: int, f1: float, corpus: str = "easy", **more: Any) -> dict[str, Any]:
     scored = {"precision": f1 + 0.1, "recall": f1 - 0.1, "f1": f1}
-    return {"variant": variant, "seed": seed, "corpus": corpus, "test": scored, **more}
+    return {"variant": variant, "seed": seed, "corpus": corpus, "split": "test", "entities": {"micro": scored}, **more}
+
+
+def with_macro(found: dict[str, Any], f1: float) -> dict[str, Any]:
+    return {**found, "entities": {**found["entities"], "macro": {"f1": f1}}}
 
 
 RESULTS = [result("tags", 1, 0.6), result("tags", 2, 0.5), result("spans", 1, 1 / 3)]
@@ -125,8 +129,8 @@ def test_choosing_among_runs_takes_enough_of_them(suites: Any, number: int, rows
 
 
 def test_runs_are_ranked_by_one_column_only(suites: Any) -> None:
-    suites(columns={"F1": "test.f1", "macro": "test_macro_f1"}, best_by="macro", paper={})
-    runs = [result("tags", 1, 0.9, test_macro_f1=0.1), result("tags", 2, 0.2, test_macro_f1=0.8)]
+    suites(columns={"F1": "entities.micro.f1", "macro": "entities.macro.f1"}, best_by="macro", paper={})
+    runs = [with_macro(result("tags", 1, 0.9), 0.1), with_macro(result("tags", 2, 0.2), 0.8)]
     _, best = benchmark.summarize("tiny", "easy", runs, best=True).rows
     assert (best.protocol, best.mean) == ("best by macro", {"F1": 20.0, "macro": 80.0})
 
@@ -173,7 +177,7 @@ def counted(variant: str, seed: int, **counts: list[list[int]]) -> dict[str, Any
 
 
 def test_variants_are_compared_by_every_column_with_counts(suites: Any) -> None:
-    suites(columns={**JOINT, "macro": "test_macro_f1"}, best_by="RE+", paper={}, compare=[["spans", "tags"]])
+    suites(columns={**JOINT, "macro": "entities.macro.f1"}, best_by="RE+", paper={}, compare=[["spans", "tags"]])
     results = [counted("tags", 1, entities=GOOD, strict=GOOD), counted("spans", 1, entities=GOOD, strict=BAD)]
     same, worse = benchmark.compare("tiny", results)
     assert (same.one, same.other, same.column, same.difference, same.p) == ("spans", "tags", "entities", 0.0, 1.0)

@@ -13,7 +13,7 @@ from spanwise.metrics import randomization_test
 
 Counts = list[list[int]]  # gold, predicted and correct items per document
 COUNTS = {  # path of a score in a result: path of the document counts behind it
-    "test.f1": "documents.entities",
+    "entities.micro.f1": "documents.entities",
     "relations.boundaries.micro.f1": "documents.boundaries",
     "relations.strict.micro.f1": "documents.strict",
 }

@@ -26,21 +26,27 @@ def key(recipe: Recipe) -> str:
     return sha256(json.dumps(recipe_to_dict(recipe), sort_keys=True).encode()).hexdigest()[:16]
 
 
+def run_name(key: str, split: str) -> str:
+    """What names a run: its recipe and the split that it is scored on, if that is not test."""
+    return key if split == "test" else f"{key}-{split}"
+
+
 def read_results(folder: Path) -> list[Result]:
     path = folder / RESULTS
     if not path.exists():
         return []
     *lines, _ = path.read_text(encoding="utf-8").split("\n")  # after the last newline: a line cut off by a kill
     try:
-        return [json.loads(line) for line in lines if line.strip()]
+        return [_upgraded(json.loads(line)) for line in lines if line.strip()]
     except ValueError as error:
         raise FormatError(f"not a results file ({error}); move it away.", path) from None
 
 
 def recorded(folder: Path) -> dict[str, Result]:
-    """The results by key. Keys are computed again from the recipes, so that new or renamed options do not matter.
+    """The results by the names of their runs.
 
-    If several lines have the same key, the last one counts. Results whose recipe is no longer valid are skipped.
+    Keys are computed again from the recipes, so that new or renamed options do not matter. If several lines have the
+    same name, the last one counts. Results whose recipe is no longer valid are skipped.
     """
     found = {}
     for result in read_results(folder):
@@ -48,8 +54,17 @@ def recorded(folder: Path) -> dict[str, Result]:
             recipe = Recipe.parse(result["recipe"], warns=False)
         except RecipeError:
             continue
-        found[key(recipe)] = result
+        found[run_name(key(recipe), result["split"])] = result
     return found
+
+
+def _upgraded(result: Result) -> Result:
+    """A result in today's form; earlier lines have micro and macro scores of entities on test under other names."""
+    if "test" not in result:
+        return result
+    rest = {name: value for name, value in result.items() if name not in ("test", "test_macro_f1")}
+    macro = {"macro": {"f1": result["test_macro_f1"]}} if "test_macro_f1" in result else {}
+    return {**rest, "split": "test", "entities": {"micro": result["test"], **macro}}
 
 
 def append_result(folder: Path, result: Mapping[str, Any]) -> None:

@@ -12,8 +12,9 @@ from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 
-from spanwise.benchmark.results import Result, append_result, key, recipe_to_dict, recorded
-from spanwise.benchmark.scoring import score_on_test
+from spanwise.benchmark.predictions import predictions_path, write_predictions
+from spanwise.benchmark.results import Result, append_result, key, recipe_to_dict, recorded, run_name
+from spanwise.benchmark.scoring import score_model
 from spanwise.benchmark.suite import Files, Suite
 from spanwise.corpora import CORPORA, NAMES
 from spanwise.errors import CorpusError, RecipeError
@@ -23,17 +24,22 @@ from spanwise.recipe import Recipe
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One training run of a suite; its result depends only on `recipe`."""
+    """One training run of a suite; its result depends only on `recipe` and on the split that it is scored on."""
 
     suite: str
     corpus: str
     variant: str
     seed: int
     recipe: Recipe
+    split: str = "test"
 
     @property
     def key(self) -> str:
         return key(self.recipe)
+
+    @property
+    def name(self) -> str:
+        return run_name(self.key, self.split)
 
 
 def plan(
@@ -55,7 +61,7 @@ def plan(
     if unknown := [variant for variant in variants if variant not in suite.variants]:
         raise RecipeError(f"suite {name!r} has no variant {unknown[0]!r}; it has {', '.join(suite.variants)}.")
     return [
-        Run(name, cut, variant, seed, suite.recipe(variant, cut, seed, assignments, files))
+        Run(name, cut, variant, seed, suite.recipe(variant, cut, seed, assignments, files), suite.split)
         for seed in range(1, seeds + 1)
         for cut in _cuts(corpus, folds)
         for variant in suite.variants
@@ -94,22 +100,21 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     runtime.set_threads(threads)
     notices = NoticeCollector()
     corpus = corpora.load(run.corpus) if run.recipe.data.corpus is not None else None  # else the recipe names files
-    place = folder / "runs" / run.key
+    place = folder / "runs" / run.name
     if not (place / SUMMARY).exists():
         train(run.recipe, place, notices, corpus)
     environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
     extractor = Extractor.from_pretrained(place)
-    test = score_on_test(extractor, select(run.recipe.data, seed=run.seed, corpus=corpus))
-    if not keep:
-        shutil.rmtree(place)
-    return {
+    scored = score_model(extractor, select(run.recipe.data, seed=run.seed, corpus=corpus), run.split)
+    result: Result = {
         "suite": run.suite,
         "corpus": run.corpus,
         "variant": run.variant,
         "seed": run.seed,
+        "split": run.split,
         "key": run.key,
-        **test,
+        **scored.scores,
         "dev_f1": summary["dev_f1"],
         "best_epoch": summary["best_epoch"],
         "seconds": summary["seconds"],
@@ -118,6 +123,10 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
         "environment": environment,
         "recipe": recipe_to_dict(run.recipe),
     }
+    write_predictions(predictions_path(folder, result), scored.predictions)
+    if not keep:
+        shutil.rmtree(place)
+    return result
 
 
 def run_suite(
@@ -131,7 +140,7 @@ def run_suite(
     """Execute the runs without a result, `jobs` at a time; return all results. Parallel runs use one thread each."""
     folder.mkdir(parents=True, exist_ok=True)
     done = recorded(folder)
-    for result in _execute_all([run for run in runs if run.key not in done], folder, jobs, keep):
+    for result in _execute_all([run for run in runs if run.name not in done], folder, jobs, keep):
         append_result(folder, result)
         finished(result)
     return find_results(runs, folder)
@@ -140,7 +149,7 @@ def run_suite(
 def find_results(runs: Sequence[Run], folder: Path) -> list[Result]:
     """The results of the runs that have one, with the suite and variant names of the runs."""
     known = recorded(folder)
-    return [{**known[run.key], "suite": run.suite, "variant": run.variant} for run in runs if run.key in known]
+    return [{**known[run.name], "suite": run.suite, "variant": run.variant} for run in runs if run.name in known]
 
 
 def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> Iterator[Result]:

@@ -1,9 +1,9 @@
-"""Test scores in a result: entities, relations if the model predicts them, and counts per document."""
+"""Scores in a result: entities, relations if the model predicts them, and counts per document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from spanwise.document import Document
@@ -16,36 +16,34 @@ if TYPE_CHECKING:
     from spanwise.inference.extractor import Extractor
 
 
-def score_on_test(extractor: Extractor, data: Selection) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of a model on a split, and the predictions behind them, in the order of the documents."""
+
+    scores: dict[str, Any]
+    predictions: list[Document]
+
+
+def score_model(extractor: Extractor, data: Selection, split: str) -> Scored:
     """Scores on the trained labels and, if the model accepts new labels, on those left out (`new_labels`)."""
     from spanwise.evaluation.scoring import gold_for_model, predictions
 
-    known = gold_for_model(extractor, data.split("test"))
-    found = scores(known, predictions(extractor, [row.document for row in known]), extractor.schema)
-    new, rows = data.held_out("test")
+    known = gold_for_model(extractor, data.split(split))
+    predicted = predictions(extractor, [row.document for row in known])
+    found = scores(known, predicted, extractor.schema)
+    new, rows = data.held_out(split)
     if new.entities and extractor.pipeline.reader.traits.open_labels:
         asked = extractor.with_labels({kind.name: kind.description for kind in new.entities})
         hidden = [row.document for row in gold_for_model(asked, rows)]
         found["new_labels"] = asdict(score_entities(hidden, predictions(asked, hidden)).micro)
-    return found
+    return Scored(found, predicted)
 
 
 def scores(gold: Sequence[Document | AlignedDocument], predicted: Sequence[Document], schema: Schema) -> dict[str, Any]:
-    """The part of a result that tables and comparisons use."""
+    """The part of a result that tables and comparisons use: micro, macro and per-label scores, and document counts."""
     rows = [align(row) for row in gold]
-    found = evaluate(rows, predicted, schema)
-    relations = found.relations.to_dict() if found.relations else None
     counts = asdict(document_counts([row.document for row in rows], predicted, schema))
     return {
-        "test": asdict(found.entities.micro),
-        "test_macro_f1": found.entities.macro.f1,
-        "boundaries": asdict(found.boundaries),
-        "widths": {group: asdict(score) for group, score in found.widths.items()},
-        "nesting": {group: asdict(score) for group, score in found.nesting.items()},
-        "relations": relations and {kind: _averages(relations[kind]) for kind in relations},
+        **evaluate(rows, predicted, schema).to_dict(),
         "documents": {kind: [*map(list, rows)] for kind, rows in counts.items() if rows is not None},
     }
-
-
-def _averages(scores: dict[str, Any]) -> dict[str, Any]:
-    return {average: scores[average] for average in ("micro", "macro")}

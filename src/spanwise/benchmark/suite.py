@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -36,9 +36,15 @@ class Suite(BaseModel):
 
     title: str
     settings: str | None = None  # another suite whose settings per corpus are used
+    results: str | None = None  # the folder of its results, where suites share runs; default: its name
     variants: dict[str, Variant]
     corpora: dict[str, Assignments] = {}
-    columns: dict[str, str] = {"P": "test.precision", "R": "test.recall", "F1": "test.f1"}  # paths in a result
+    columns: dict[str, str] = {  # paths in a result
+        "P": "entities.micro.precision",
+        "R": "entities.micro.recall",
+        "F1": "entities.micro.f1",
+    }
+    split: Literal["test", "dev"] = "test"  # the split to score on; papers score ablations on dev
     best_by: str = "F1"  # the column that ranks runs
     compare: tuple[tuple[str, str], ...] = ()  # pairs of variants whose difference is tested
     paper: dict[str, dict[str, dict[str, float]]] = {}

@@ -83,7 +83,9 @@ def summarize(name: str, corpus: str, results: Sequence[Result], *, best: bool =
             samples = _grouped(found, "seed" if len(seeds) > 1 else "corpus")
             protocols = {ALL_RUNS: samples, **(_best(suite, found) if best else {})}
             rows += [_row(suite, variant, corpus, *protocol) for protocol in protocols.items()]
-    return Table(f"{suite.title}, {corpus} test", _spread(len(seeds), len(folds)), tuple(suite.columns), tuple(rows))
+    return Table(
+        f"{suite.title}, {corpus} {suite.split}", _spread(len(seeds), len(folds)), tuple(suite.columns), tuple(rows)
+    )
 
 
 def check_groups(results: Sequence[Result], by: str) -> None:

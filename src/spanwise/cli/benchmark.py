@@ -110,14 +110,15 @@ def _run(suite: str, runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -
     path = Suite.load(suite).columns[measure]
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        task = progress.add_task("runs", total=len(runs), completed=sum(run.key in done for run in runs))
+        task = progress.add_task("runs", total=len(runs), completed=sum(run.name in done for run in runs))
 
         def finished(result: Result) -> None:
             progress.advance(task)
             score = get_path(result, path)
             shown = "–" if score is None else f"{100 * score:.2f}"
             name = f"{result['variant']}, {result['corpus']}, seed {result['seed']}"
-            err.print(f"{name}: test {measure} {shown}, {result['seconds']:.0f} s", markup=False, soft_wrap=True)
+            line = f"{name}: {result['split']} {measure} {shown}, {result['seconds']:.0f} s"
+            err.print(line, markup=False, soft_wrap=True)
 
         return run_suite(runs, folder, jobs=jobs, keep=keep, finished=finished)
 
