@@ -6,29 +6,16 @@ allows only this script, by its hash.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 
 from spanwise.document import Document, Relation
 from spanwise.render.markup import chip, escaped, short
 from spanwise.render.relations import arrow, relation_indices, symmetric_labels
 from spanwise.schema import Schema
 
-
-@cache
-def script() -> str:
-    """The text of the script element."""
-    return files("spanwise.render").joinpath("arcs.js").read_text(encoding="utf-8")
-
-
-def script_policy() -> str:
-    """The directive of the Content-Security-Policy that allows only this script."""
-    return f"script-src 'sha256-{b64encode(sha256(script().encode()).digest()).decode()}'"
+ARCS = "arcs.js"
 
 
 @dataclass(frozen=True, slots=True)

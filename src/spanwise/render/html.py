@@ -9,19 +9,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from spanwise.document import Document, Entity
+from spanwise.document import Document
 from spanwise.files import atomic_file, check_target
 from spanwise.plural import counted
-from spanwise.render.arcs import Arcs, script, script_policy
-from spanwise.render.layout import Open, Text, nested_pieces
-from spanwise.render.markup import chip, escaped, short
-from spanwise.render.palette import TONES, color_indices
+from spanwise.render.arcs import ARCS, Arcs
+from spanwise.render.marked import label_classes, marked_text
+from spanwise.render.markup import chip, escaped
+from spanwise.render.palette import color_indices
+from spanwise.render.scripts import script, script_policy
 from spanwise.render.style import style_sheet
 from spanwise.schema import Schema
 
 DEFAULT_TITLE = "Extracted spans"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLED_LEVELS = 8
 _CROSSING = "A span that crosses another is drawn in two parts; dotted edges and … show where it goes on."
 
 
@@ -60,11 +60,11 @@ def write_html(
 
 
 def _policy(arcs: Arcs) -> str:
-    return f"{_POLICY}; {script_policy()}" if arcs.relation_labels else _POLICY
+    return f"{_POLICY}; {script_policy([script(ARCS)])}" if arcs.relation_labels else _POLICY
 
 
 def _script(arcs: Arcs) -> str:
-    return f"<script>{script()}</script>\n" if arcs.relation_labels else ""
+    return f"<script>{script(ARCS)}</script>\n" if arcs.relation_labels else ""
 
 
 def _summary(documents: Sequence[Document]) -> str:
@@ -82,51 +82,18 @@ def _legend(documents: Sequence[Document], colors: Mapping[str, int], schema: Sc
     counts = Counter(entity.label for document in documents for entity in document.entities)
     described = {kind.name: kind.description for kind in schema.entities} if schema else {}
     chips = [
-        chip(_classes(index), str(index), label, described.get(label, ""), counts[label])
+        chip(label_classes(index), str(index), label, described.get(label, ""), counts[label])
         for label, index in colors.items()
         if counts[label]
     ]
     return '<nav class="legend" aria-label="Labels">\n' + "\n".join(chips) + "\n</nav>\n" if chips else ""
 
 
-def _classes(index: int) -> str:
-    return f"c{index}" if index < len(TONES) else f"c{index} again"
-
-
 def _article(number: int, document: Document, colors: Mapping[str, int], arcs: Arcs) -> str:
     name = escaped(document.id) if document.id else f"Document {number}"
     counts = _counts(len(document.entities), len(document.relations))
-    deep, marked = _marked(document, colors)
     return (
         f'<article class="doc" id="doc-{number}">\n'
         f'<header><h2>{name}</h2><span class="counts">{counts}</span></header>\n'
-        f'<div class="text" dir="auto" lang="" style="--deep:{deep}">{marked}</div>\n'
-        f"{arcs.drawing(document)}{arcs.written(document)}</article>"
-    )
-
-
-def _marked(document: Document, colors: Mapping[str, int]) -> tuple[int, str]:
-    """The number of nesting levels, and the text with a box around each piece of an entity."""
-    deep, parts = 1, []
-    for token in nested_pieces(len(document.text), document.entities):
-        if isinstance(token, Text):
-            parts.append(escaped(document.text[token.start : token.end]))
-        elif isinstance(token, Open):
-            height = min(token.height, _STYLED_LEVELS)
-            deep = max(deep, height)
-            parts.append(_box(token, document.entities[token.entity], colors, height))
-        else:
-            parts.append("</mark>")
-    return deep, "".join(parts)
-
-
-def _box(piece: Open, entity: Entity, colors: Mapping[str, int], height: int) -> str:
-    label = escaped(entity.label)
-    classes = _classes(colors[entity.label])
-    classes += "" if piece.begins else " came-from"
-    classes += "" if piece.ends else " goes-on"
-    raised = f' style="--up:{height}"' if height > 1 else ""
-    return (
-        f'<mark class="{classes}" data-entity="{piece.entity}" data-label="{escaped(short(entity.label))}" '
-        f'title="{label} · {entity.score:.2f}"{raised}>'
+        f"{marked_text(document, colors)}{arcs.drawing(document)}{arcs.written(document)}</article>"
     )
