@@ -35,7 +35,7 @@ from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import Dimension
 from spanwise.seam.encoding import Encoded
-from spanwise.seam.module import Loss, Output, Rescored, SpanModel, Tensors
+from spanwise.seam.module import Loss, Output, Rescored, SpanModel, Templates, Tensors
 from spanwise.seam.proposals import ALL_NEGATIVES, Negatives
 from spanwise.seam.traits import Traits
 
@@ -74,7 +74,7 @@ class DSpERTConfig(SmoothedSpanConfig):
         return self
 
     def traits(self) -> Traits:
-        return replace(super().traits(), hidden_states=self.depth)
+        return replace(super().traits(), hidden_states=self.depth, span_vectors=True)
 
     def negatives_per_example(self) -> Negatives:
         """With screening, all negatives: the model samples from them by screening score."""
@@ -118,10 +118,13 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[ScreeningScores[Tensor], DeepFeatures]:
-        below = torch.stack(encoded.hidden_states[-self.depth :]) if self.depth else encoded.words.unsqueeze(0)
         none = encoded.words.new_zeros(0)
         screening = none if self.screening is None else self.screening(encoded.words, batch.proposals.spans)
-        return Output(ScreeningScores(screening), DeepFeatures(encoded.words, below, batch.words.first_piece))
+        return Output(ScreeningScores(screening), self._features(encoded, batch))
+
+    def _features(self, encoded: Encoded, batch: Batch[Tensor]) -> DeepFeatures:
+        below = torch.stack(encoded.hidden_states[-self.depth :]) if self.depth else encoded.words.unsqueeze(0)
+        return DeepFeatures(encoded.words, below, batch.words.first_piece)
 
     def training_rows(
         self, output: Output[ScreeningScores[Tensor], DeepFeatures], batch: Batch[Tensor]
@@ -136,6 +139,13 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
     def rescore(self, features: DeepFeatures, rows: SpanRows[Tensor] | SampledSpans) -> SpanScores[Tensor]:
         vectors = self.represent(features, rows.spans)
         return SpanScores(self.classifier(vectors, rows.spans))
+
+    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
+        spans = batch.proposals.spans
+        return self.classifier.reduced(self.represent(self._features(encoded, batch), spans), spans)
+
+    def templates(self) -> Templates[Tensor]:
+        return Templates(self.classifier.classify.weight, self.classifier.classify.bias)
 
     def represent(self, features: DeepFeatures, spans: Tensor) -> Tensor:
         """s^L of every span (eqs. 2 to 4). spans [N, 3] -> [N, d]"""

@@ -48,7 +48,8 @@ class LEARConfig(PointerConfig):
     def traits(self) -> Traits:
         texts: Literal["names", "descriptions"] = "descriptions" if self.knowledge == "descriptions" else "names"
         open_labels = self.shared and self.knowledge != "embeddings"
-        return replace(super().traits(), label_texts=texts, open_labels=open_labels)
+        attention = self.fusion == "attention" and self.knowledge != "embeddings"
+        return replace(super().traits(), label_texts=texts, open_labels=open_labels, label_attention=attention)
 
 
 class LabelKnowledge(NamedTuple):
@@ -130,13 +131,22 @@ class LEAR(PointerModel):
         """
         used = content.any(0)
         tokens, projected, content = tokens[:, used], projected[:, used], content[:, used]
-        likeness = (tokens.flatten(0, 1) @ words.T).view(*content.shape, -1)  # h'ₓ·h'ᵧ   [c, m, n]
-        if self.config.fusion == "sentence":
-            weights = likeness.sigmoid()
-        else:
-            weights = likeness.masked_fill(~content.unsqueeze(-1), -torch.inf).softmax(1)  # eq. 5
+        weights = self._attention(words, tokens, content)
         fused = torch.baddbmm(base, weights.transpose(1, 2), projected).tanh_()  # eqs. 6, 7   [c, n, d]
         return torch.bmm(fused, weight)  # eq. 8, and the two halves of eq. 9
+
+    def _attention(self, words: Tensor, tokens: Tensor, content: Tensor) -> Tensor:
+        """Weight of each token for each word (eq. 5). words [n, d]; tokens [c, m, d]; content [c, m] -> [c, m, n]"""
+        likeness = (tokens.flatten(0, 1) @ words.T).view(*content.shape, -1)  # h'ₓ·h'ᵧ
+        if self.config.fusion == "sentence":
+            return likeness.sigmoid()
+        return likeness.masked_fill(~content.unsqueeze(-1), -torch.inf).softmax(1)
+
+    def label_attention(self, encoded: Encoded, texts: LabelTexts[Tensor]) -> Tensor:
+        words: Tensor = self.project_words(encoded.words)
+        known = self.encode_labels(texts)
+        weights = self._attention(words.flatten(0, 1), known.tokens, known.content)  # [C, m, B·T]
+        return weights.permute(2, 0, 1).reshape(*words.shape[:2], *known.content.shape)
 
     def _readout(self) -> tuple[Tensor, Tensor]:
         """Output weights and biases of fused words; columns: starts, ends, heads, tails. -> [C, d, K], [C, K]"""

@@ -30,7 +30,7 @@ from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import Dimension, Samples
 from spanwise.seam.encoding import Encoded
-from spanwise.seam.module import Loss, Output, Rescored
+from spanwise.seam.module import Loss, Output, Rescored, Templates
 from spanwise.seam.proposals import Negatives
 
 
@@ -148,6 +148,15 @@ class SPAN(JointModel[Sentence]):
         """y_s = softmax(FFNN(R_s)), before the softmax"""
         scores: Tensor = self.span(self.represent(features, spans))
         return scores
+
+    def span_classifier_inputs(self, features: Sentence, spans: Tensor) -> Tensor:
+        """The hidden layer of FFNN(R_s)   [N, d]"""
+        vectors: Tensor = self.span[:-1](self.represent(features, spans))
+        return vectors
+
+    def templates(self) -> Templates[Tensor]:
+        weight, bias = self.span[-1].parameters()
+        return Templates(weight, bias)
 
     def score_pairs(self, features: Sentence, rows: PairRows[Tensor]) -> Tensor:
         """y_r = softmax(FFNN(R_r)) with R_r = [H_r; FFNN_F(F_r); FFNN_T(T_r)], before the softmax"""

@@ -6,6 +6,8 @@ overlapping spans; nested mode keeps all.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -18,8 +20,9 @@ from spanwise.seam.batch import Batch
 from spanwise.seam.config import Dimension, Samples, SpanConfig
 from spanwise.seam.decoder import NoRows
 from spanwise.seam.encoding import Encoded
-from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Tensors
+from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Templates, Tensors
 from spanwise.seam.proposals import Negatives
+from spanwise.seam.traits import Traits
 
 
 class SpanNERConfig(SpanConfig):
@@ -30,6 +33,9 @@ class SpanNERConfig(SpanConfig):
     )
     negatives: Samples = Field(100, description="negative spans sampled per training sentence (eq. 20)")
     width_dim: Dimension = Field(25, description="size of the width embedding")
+
+    def traits(self) -> Traits:
+        return replace(super().traits(), span_vectors=True)
 
     def negatives_per_example(self) -> Negatives:
         return Negatives(self.negatives)
@@ -55,8 +61,15 @@ class SpanNER(OneStageModel[SpanScores[Tensor]]):
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[SpanScores[Tensor], NoRows]:
-        vectors = self.spans(encoded, batch.proposals.spans)  # eqs. 13 to 15   [N, D]
+        vectors = self.span_vectors(encoded, batch)
         return Output(SpanScores(self.classify(self.dropout(vectors))), NoRows())  # eq. 16   [N, 1 + E]
+
+    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
+        vectors: Tensor = self.spans(encoded, batch.proposals.spans)  # eqs. 13 to 15   [N, D]
+        return vectors
+
+    def templates(self) -> Templates[Tensor]:
+        return Templates(self.classify.weight, self.classify.bias)
 
     def loss(
         self,

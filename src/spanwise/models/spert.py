@@ -24,6 +24,7 @@ from spanwise.nn.spans import WidthEmbedding, max_pool_spans
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import Templates
 
 
 class Sentences(NamedTuple):
@@ -64,6 +65,14 @@ class SpERT(JointModel[Sentences]):
         sentence = self.sentence(self.dropout(features.sentence))  # [B, 1 + E]
         scores: Tensor = self.span(self.represent(features.words, spans)) + sentence.index_select(0, spans[:, 0])
         return scores
+
+    def span_classifier_inputs(self, features: Sentences, spans: Tensor) -> Tensor:
+        """e(s) ∘ c   [N, 2d + w]"""
+        sentence = features.sentence.index_select(0, spans[:, 0])
+        return torch.cat((self.represent(features.words, spans), sentence), dim=-1)
+
+    def templates(self) -> Templates[Tensor]:
+        return Templates(torch.cat((self.span.weight, self.sentence.weight), dim=-1), self.span.bias)
 
     def score_pairs(self, features: Sentences, rows: PairRows[Tensor]) -> Tensor:
         """σ(Wʳ·(e(s₁) ∘ c(s₁, s₂) ∘ e(s₂)) + bʳ), before the sigmoid"""

@@ -25,14 +25,14 @@ from spanwise.nn.attention import check_heads, multi_head
 from spanwise.nn.classification import UNKNOWN_LOGIT, class_count
 from spanwise.nn.encoder import WordEncoder
 from spanwise.nn.pairs import context_maxima, max_between
-from spanwise.nn.spans import BoundaryScores, WidthEmbedding
+from spanwise.nn.spans import BoundaryScores, WidthEmbedding, boundary_vectors
 from spanwise.nn.tags import stacked_tags
 from spanwise.plural import counted
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.config import Dimension
 from spanwise.seam.encoding import Encoded
-from spanwise.seam.module import Loss, Output, Rescored
+from spanwise.seam.module import Loss, Output, Rescored, Templates
 from spanwise.text.profile import DataProfile
 
 
@@ -198,6 +198,14 @@ class STSN(JointModel[Views]):
         """softmax(E_s·Wˢ + bˢ) with E_s = [H'_i; H'_i+j; W_j+1], before the softmax"""
         scores: Tensor = self.span(features.entities, spans)
         return scores
+
+    def span_classifier_inputs(self, features: Views, spans: Tensor) -> Tensor:
+        """E_s = [H'_i; H'_i+j; W_j+1]   [N, 2(d + label_dim) + width_dim]"""
+        return torch.cat((boundary_vectors(features.entities, spans), self.widths(spans)), dim=-1)
+
+    def templates(self) -> Templates[Tensor]:
+        parts = (self.span.first.weight, self.span.last.weight, self.span.width.weight)
+        return Templates(torch.cat(parts, dim=-1), self.span.first.bias)
 
     def score_pairs(self, features: Views, rows: PairRows[Tensor]) -> Tensor:
         """σ(E_r·Wʳ + bʳ) with E_r = [E_s1; E_s2; C_r], before the sigmoid"""

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanwise.seam.batch import Array, Batch, LabelTexts
-from spanwise.seam.module import SpanModel, Tensors
+from spanwise.seam.batch import Array, Batch, Floats, LabelTexts
+from spanwise.seam.encoding import Encoded
+from spanwise.seam.module import SpanModel, Templates, Tensors
 from spanwise.seam.runner import Arrays, StageOne
 
 LABEL_SETS, LABEL_NUMBERS = 8, 2**26  # how many encoded label sets are kept, and how many numbers of them together
@@ -35,10 +36,7 @@ class TorchRunner:
 
     @torch.inference_mode()
     def forward(self, batch: Batch[Array]) -> StageOne:
-        if self.model.training:
-            self.model.eval()
-        device = self.device
-        tensors = batch.map(lambda array: torch.from_numpy(array).to(device, non_blocking=True))
+        tensors = self._tensors(batch)
         labels = None if batch.labels is None else self._encoded(batch.labels, tensors.require_label_texts())
         output = self.model(tensors, labels)
         return StageOne(_arrays(output.scores), output.features)
@@ -47,6 +45,33 @@ class TorchRunner:
     def rescore(self, features: object, rows: Arrays) -> Arrays:
         tensors = (torch.from_numpy(np.ascontiguousarray(array)).to(self.device) for array in rows)
         return _arrays(self.model.rescore(features, type(rows)(*tensors)))
+
+    @torch.inference_mode()
+    def span_vectors(self, batch: Batch[Array]) -> Floats:
+        """The vectors of the batch's candidates before the span classifier. -> [N, d]"""
+        tensors = self._tensors(batch)
+        return _array(self.model.span_vectors(self._encode(tensors), tensors))
+
+    @torch.inference_mode()
+    def templates(self) -> Templates[Floats]:
+        """The weights of the span classifier."""
+        return Templates(*map(_array, self.model.templates()))
+
+    @torch.inference_mode()
+    def label_attention(self, batch: Batch[Array]) -> Floats:
+        """The attention of the batch's words over the tokens of its label texts. -> [B, T, C, m]"""
+        tensors = self._tensors(batch)
+        return _array(self.model.label_attention(self._encode(tensors), tensors.require_label_texts()))
+
+    def _tensors(self, batch: Batch[Array]) -> Batch[Tensor]:
+        """The batch on the model's device; the model is in inference mode."""
+        if self.model.training:
+            self.model.eval()
+        device = self.device
+        return batch.map(lambda array: torch.from_numpy(array).to(device, non_blocking=True))
+
+    def _encode(self, batch: Batch[Tensor]) -> Encoded:
+        return self.model.encoder(batch.words, self.model.traits.hidden_states)
 
     def _encoded(self, arrays: LabelTexts[Array], texts: LabelTexts[Tensor]) -> Tensors:
         key = len(arrays.pieces), arrays.pieces.tobytes()
@@ -63,6 +88,11 @@ class TorchRunner:
 
     def _numbers(self) -> int:
         return sum(tensor.numel() for encoded in self._labels.values() for tensor in encoded)
+
+
+def _array(tensor: Tensor) -> Floats:
+    found: Floats = tensor.float().cpu().numpy()
+    return found
 
 
 def _arrays(tensors: Tensors) -> Arrays:

@@ -16,6 +16,7 @@ from spanwise.seam.config import ModelConfig
 from spanwise.seam.decoder import NoRows
 from spanwise.seam.encoding import Encoded, Encoder
 
+A = TypeVar("A")
 S = TypeVar("S", bound=tuple[Tensor, ...])  # scores that the decoder reads
 F = TypeVar("F", bound=tuple[Tensor, ...])  # features that stage two reads
 R = TypeVar("R", bound=tuple[Tensor, ...])  # rows that stage two scores
@@ -35,6 +36,13 @@ class Rescored(NamedTuple, Generic[R, T]):
 
     rows: R
     scores: T
+
+
+class Templates(NamedTuple, Generic[A]):
+    """The linear span classifier of C classes, one template (row of weights) per class: logits = z·Wᵀ + b."""
+
+    weight: A  # [C, d]
+    bias: A  # [C]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,18 @@ class SpanModel(Trainable, Generic[S, F, R, T]):
     def rescore(self, features: F, rows: R) -> T:
         """Stage two."""
         raise TypeError(f"{type(self).__name__} has one stage")
+
+    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
+        """z of each candidate, the input of the span classifier, for models with this trait. -> [N, d]"""
+        raise TypeError(f"{type(self).__name__} has no span vectors")
+
+    def templates(self) -> Templates[Tensor]:
+        """The span classifier that reads `span_vectors`, with None first unless labels are independent."""
+        raise TypeError(f"{type(self).__name__} has no span vectors")
+
+    def label_attention(self, encoded: Encoded, texts: LabelTexts[Tensor]) -> Tensor:
+        """Attention of each word over the tokens of each label text, for models with this trait. -> [B, T, C, m]"""
+        raise TypeError(f"{type(self).__name__} has no attention over label texts")
 
     @abstractmethod
     def loss(self, output: Output[S, F], second: Rescored[R, T] | None, batch: Batch[Tensor]) -> Loss: ...

@@ -13,6 +13,8 @@ class Traits:
     nested: bool = False  # predictions may overlap
     multi_label: bool = False  # a span may have several labels
     relations: bool = False
+    span_vectors: bool = False  # can return the vectors that its linear span classifier reads
+    label_attention: bool = False  # can return the attention of words over the tokens of label texts
     tagger: bool = False  # tags words; in a bundle, alpha is the weight of its loss
     label_texts: Literal["none", "names", "descriptions"] = "none"  # label texts that it reads
     labels_in_window: bool = False  # label texts share the encoder's window with the text
