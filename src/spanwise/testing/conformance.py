@@ -25,6 +25,7 @@ from spanwise.seam.registry import find_decoder, find_proposer
 from spanwise.seam.runner import Arrays
 from spanwise.testing.case import Case, Options, cases
 from spanwise.testing.expectation import ConformanceError, expect
+from spanwise.testing.inside import check_label_attention, check_span_vectors
 from spanwise.testing.samples import NESTED, sample_corpus
 from spanwise.testing.windows import check_long_text, check_many_long_texts
 from spanwise.training.preparation import prepare
@@ -365,6 +366,8 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_long_text,
     check_many_long_texts,
     check_threads,
+    check_span_vectors,
+    check_label_attention,
     check_determinism,
     check_one_label,
     check_no_relation_types,
