@@ -43,12 +43,7 @@ class JointConfig(SpanConfig):
     relation_threshold: float = Field(0.4, ge=0, le=1, description="lowest probability of a predicted relation")
 
     def traits(self) -> Traits:
-        return replace(
-            super().traits(),
-            relations=True,
-            relation_threshold=self.resolved_relation_threshold(),
-            span_vectors=True,
-        )
+        return replace(super().traits(), relations=True, relation_threshold=self.resolved_relation_threshold())
 
     def resolved_relation_threshold(self) -> float:
         return self.relation_threshold
@@ -86,9 +81,7 @@ class JointConfig(SpanConfig):
 
 
 class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairScores[Tensor]], Generic[Features]):
-    """Score spans, then pairs. Subclasses define `features`, `score_spans`, `score_pairs`, and the
-    vectors and templates of the span classifier.
-    """
+    """Score spans, then pairs. Subclasses define `features`, `score_spans` and `score_pairs`."""
 
     config: JointConfig
 
@@ -101,10 +94,6 @@ class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairS
         """spans [N, 3] -> [N, 1 + E], or [N, E] with `multi_label`"""
 
     @abstractmethod
-    def span_classifier_inputs(self, features: Features, spans: Tensor) -> Tensor:
-        """The vectors that the last layer of `score_spans` reads, in full. spans [N, 3] -> [N, d]"""
-
-    @abstractmethod
     def score_pairs(self, features: Features, rows: PairRows[Tensor]) -> Tensor:
         """-> [M, R], or [M, 1 + R] with None first"""
 
@@ -113,9 +102,6 @@ class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairS
     ) -> Output[SpanScores[Tensor], Features]:
         features = self.features(encoded, batch)
         return Output(SpanScores(self.score_spans(features, batch.proposals.spans)), features)
-
-    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
-        return self.span_classifier_inputs(self.features(encoded, batch), batch.proposals.spans)
 
     def training_rows(
         self, output: Output[SpanScores[Tensor], Features], batch: Batch[Tensor]

@@ -9,6 +9,7 @@ turned off as in Tables 3 and 4.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import torch
@@ -32,6 +33,7 @@ from spanwise.seam.config import Dimension, Samples
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, Output, Rescored, Templates
 from spanwise.seam.proposals import Negatives
+from spanwise.seam.traits import Traits
 
 
 class SPANConfig(JointConfig):
@@ -62,6 +64,9 @@ class SPANConfig(JointConfig):
         le=1,
         description="lowest probability of a predicted relation; null: 0 with softmax, 0.4 with sigmoid",
     )
+
+    def traits(self) -> Traits:
+        return replace(super().traits(), span_vectors=True)
 
     def resolved_relation_threshold(self) -> float:
         """With softmax, the default is 0: the most probable class is always predicted (section 3.2)."""
@@ -149,8 +154,9 @@ class SPAN(JointModel[Sentence]):
         scores: Tensor = self.span(self.represent(features, spans))
         return scores
 
-    def span_classifier_inputs(self, features: Sentence, spans: Tensor) -> Tensor:
+    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
         """The hidden layer of FFNN(R_s)   [N, d]"""
+        features, spans = self.features(encoded, batch), batch.proposals.spans
         vectors: Tensor = self.span[:-1](self.represent(features, spans))
         return vectors
 

@@ -10,6 +10,7 @@ per sentence and not once per span, and a span once per span and not once per pa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -25,6 +26,14 @@ from spanwise.schema import Schema
 from spanwise.seam.batch import Batch
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Templates
+from spanwise.seam.traits import Traits
+
+
+class SpERTConfig(JointConfig):
+    """Options of SpERT."""
+
+    def traits(self) -> Traits:
+        return replace(super().traits(), span_vectors=True)
 
 
 class Sentences(NamedTuple):
@@ -37,10 +46,10 @@ class Sentences(NamedTuple):
 class SpERT(JointModel[Sentences]):
     """A linear span classifier and a linear pair classifier."""
 
-    Config = JointConfig
+    Config = SpERTConfig
     summary = "classifies spans, then pairs of entities (Eberts and Ulges 2019); flat or nested, with relations"
 
-    def __init__(self, encoder: WordEncoder, config: JointConfig, schema: Schema) -> None:
+    def __init__(self, encoder: WordEncoder, config: SpERTConfig, schema: Schema) -> None:
         super().__init__(encoder, config, schema)
         types, links = class_count(len(schema.entities), config.multi_label), len(schema.relations)
         self.widths = WidthEmbedding(config.resolved_max_width(), config.width_dim)
@@ -66,8 +75,9 @@ class SpERT(JointModel[Sentences]):
         scores: Tensor = self.span(self.represent(features.words, spans)) + sentence.index_select(0, spans[:, 0])
         return scores
 
-    def span_classifier_inputs(self, features: Sentences, spans: Tensor) -> Tensor:
+    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
         """e(s) ∘ c   [N, 2d + w]"""
+        features, spans = self.features(encoded, batch), batch.proposals.spans
         sentence = features.sentence.index_select(0, spans[:, 0])
         return torch.cat((self.represent(features.words, spans), sentence), dim=-1)
 

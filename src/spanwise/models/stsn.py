@@ -10,6 +10,7 @@ training data.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import torch
@@ -33,6 +34,7 @@ from spanwise.seam.batch import Batch
 from spanwise.seam.config import Dimension
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, Output, Rescored, Templates
+from spanwise.seam.traits import Traits
 from spanwise.text.profile import DataProfile
 
 
@@ -56,6 +58,9 @@ class STSNConfig(JointConfig):
         "auto", description="tags of words in two entities; `auto`: those that occur in the training data"
     )
     width_dim: Dimension = Field(150, description="size of the width embedding")
+
+    def traits(self) -> Traits:
+        return replace(super().traits(), span_vectors=True)
 
     def fitted(self, profile: DataProfile) -> STSNConfig:
         fitted = super().fitted(profile)
@@ -199,8 +204,9 @@ class STSN(JointModel[Views]):
         scores: Tensor = self.span(features.entities, spans)
         return scores
 
-    def span_classifier_inputs(self, features: Views, spans: Tensor) -> Tensor:
+    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
         """E_s = [H'_i; H'_i+j; W_j+1]   [N, 2(d + label_dim) + width_dim]"""
+        features, spans = self.features(encoded, batch), batch.proposals.spans
         return torch.cat((boundary_vectors(features.entities, spans), self.widths(spans)), dim=-1)
 
     def templates(self) -> Templates[Tensor]:

@@ -66,7 +66,10 @@ def check_label_attention(case: Case) -> None:
     expect(not weights[..., ~content].any(), "special tokens or padding of a label text get attention")
     expect(np.allclose(weights.sum(-1), 1, atol=TOLERANCE), "the attention of a word does not sum up to 1")
     found = attention(extractor, "Mara met Bo .", None, label)
-    expect(np.allclose(np.array(found.values, np.float64).sum(1), 1, atol=TOLERANCE), "merging pieces to words loses attention")
+    expect(
+        np.allclose(np.array(found.values, np.float64).sum(1), 1, atol=TOLERANCE),
+        "merging pieces to words loses attention",
+    )
 
 
 def _batch(pipeline: TorchPipeline, case: Case) -> Batch[Array]:

@@ -1,7 +1,8 @@
-"""Several labels per span, always, and a decoder of its own that is stored with the model."""
+"""Several labels per span, always, and a decoder of its own that is stored with the model; it has span vectors."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import torch.nn.functional as F
@@ -15,13 +16,17 @@ from spanwise.seam.batch import Batch
 from spanwise.seam.config import SpanConfig
 from spanwise.seam.decoder import NoRows
 from spanwise.seam.encoding import Encoded
-from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Tensors
+from spanwise.seam.module import Loss, OneStageModel, Output, Rescored, Templates, Tensors
 from spanwise.seam.proposals import Negatives
+from spanwise.seam.traits import Traits
 
 
 class MultiLabelConfig(SpanConfig):
     nested: Literal[True] = True
     multi_label: Literal[True] = True
+
+    def traits(self) -> Traits:
+        return replace(super().traits(), span_vectors=True)
 
     def negatives_per_example(self) -> Negatives:
         return Negatives(40)
@@ -43,7 +48,13 @@ class MultiLabel(OneStageModel[SpanScores[Tensor]]):
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[SpanScores[Tensor], NoRows]:
-        return Output(SpanScores(self.classify(boundary_vectors(encoded.words, batch.proposals.spans))), NoRows())
+        return Output(SpanScores(self.classify(self.span_vectors(encoded, batch))), NoRows())
+
+    def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
+        return boundary_vectors(encoded.words, batch.proposals.spans)
+
+    def templates(self) -> Templates[Tensor]:
+        return Templates(self.classify.weight, self.classify.bias)
 
     def loss(
         self, output: Output[SpanScores[Tensor], NoRows], second: Rescored[NoRows, NoRows] | None, batch: Batch[Tensor]
