@@ -41,8 +41,8 @@ FROM_PREDICTIONS = ("attributes", "errors", "entity-length", "sentence-length")
 class Exhibit(BaseModel):
     """A table or figure of a paper: a suite with some of its variants, and what is shown of its results.
 
-    `paper` holds the published values by row and column where they are not the suite's; `says` is the paper's finding where
-    it prints no values. An exhibit with a `script` is about speed; its numbers are on a `page` of the documentation.
+    `paper` holds the published values by row and column where they are not the suite's. `says` is what the paper finds
+    where it prints no values. An exhibit with a `script` is about speed; its numbers are on a `page` of the docs.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,7 +56,7 @@ class Exhibit(BaseModel):
     chart: Literal["lines", "bars"] | None = None
     between: str = ""  # what separates the series from the category in a variant's name
     x_title: str = ""
-    paper: Mapping[str, Mapping[str, float]] = {}
+    paper: Mapping[str, Mapping[str, int | float]] = {}
     paper_corpus: str | None = None  # whose figures of the suite are shown if the paper does not have our corpus
     says: str = ""
     script: str | None = None
@@ -118,8 +118,8 @@ def recorded_variants(exhibit: Exhibit, corpus: str, results: Path = RESULTS) ->
 
 
 def is_recorded(exhibit: Exhibit, results: Path = RESULTS) -> bool:
-    """Whether the exhibit can be shown: its statistics, its page, or at least half of its variants on one corpus."""
+    """Whether the exhibit can be shown: statistics, a page, or at least two of its variants on one corpus."""
     if exhibit.suite is None:
         return True
     shares = (recorded_variants(exhibit, corpus, results) for corpus in exhibit.corpora)
-    return any(2 * done >= all_ > 0 and done > 0 for done, all_ in shares)
+    return any(done >= min(2, all_) > 0 for done, all_ in shares)

@@ -7,15 +7,16 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 
 from spanwise.benchmark.predictions import predictions_path, write_predictions
+from spanwise.benchmark.recording import record_model
 from spanwise.benchmark.results import Result, append_result, key, recipe_to_dict, recorded, run_name
 from spanwise.benchmark.scoring import score_model
-from spanwise.benchmark.suite import Files, Suite
+from spanwise.benchmark.suite import Asked, Files, Suite
 from spanwise.corpora import CORPORA, NAMES
 from spanwise.errors import CorpusError, RecipeError
 from spanwise.plural import counted
@@ -32,6 +33,7 @@ class Run:
     seed: int
     recipe: Recipe
     split: str = "test"
+    asked: Asked = field(default_factory=Asked)
 
     @property
     def key(self) -> str:
@@ -61,7 +63,7 @@ def plan(
     if unknown := [variant for variant in variants if variant not in suite.variants]:
         raise RecipeError(f"suite {name!r} has no variant {unknown[0]!r}; it has {', '.join(suite.variants)}.")
     return [
-        Run(name, cut, variant, seed, suite.recipe(variant, cut, seed, assignments, files), suite.split)
+        Run(name, cut, variant, seed, suite.recipe(variant, cut, seed, assignments, files), suite.split, suite.asked)
         for seed in range(1, seeds + 1)
         for cut in _cuts(corpus, folds)
         for variant in suite.variants
@@ -106,7 +108,9 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
     extractor = Extractor.from_pretrained(place)
-    scored = score_model(extractor, select(run.recipe.data, seed=run.seed, corpus=corpus), run.split)
+    data = select(run.recipe.data, seed=run.seed, corpus=corpus)
+    scored = score_model(extractor, data, run.split)
+    gold = [row.document for row in data.split(run.split)]
     result: Result = {
         "suite": run.suite,
         "corpus": run.corpus,
@@ -115,6 +119,7 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
         "split": run.split,
         "key": run.key,
         **scored.scores,
+        **record_model(run.asked, place, extractor, gold),
         "dev_f1": summary["dev_f1"],
         "best_epoch": summary["best_epoch"],
         "seconds": summary["seconds"],

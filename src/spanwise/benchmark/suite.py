@@ -29,6 +29,15 @@ class Variant(BaseModel):
     paper: str | None = None  # name of the paper's figures, if it is not the variant's name
 
 
+class Asked(BaseModel):
+    """What a suite records of its models, besides scores and predictions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    representations: bool = False  # statistics of span vectors (DSpERT, section 5)
+    attention: str | None = None  # a text, and its attention over the label descriptions (LEAR, Figure 2)
+
+
 class Suite(BaseModel):
     """The definition of a benchmark. `paper` holds the published figures by corpus, variant and column."""
 
@@ -46,6 +55,7 @@ class Suite(BaseModel):
     }
     split: Literal["test", "dev"] = "test"  # the split to score on; papers score ablations on dev
     best_by: str = "F1"  # the column that ranks runs
+    asked: Asked = Asked()
     compare: tuple[tuple[str, str], ...] = ()  # pairs of variants whose difference is tested
     paper: dict[str, dict[str, dict[str, float]]] = {}
 
