@@ -99,12 +99,15 @@ def deep_copy(data: Any) -> Any:
     return [deep_copy(value) for value in data] if isinstance(data, list) else data
 
 
-def first_error(error: ValidationError, kind: type[BaseModel]) -> str:
-    """The first problem of a validation as `kind`, as one sentence that begins with its key."""
+def first_error(error: ValidationError, kind: type[BaseModel], beside: Iterable[str] = ()) -> str:
+    """The first problem of a validation as `kind`, as one sentence that begins with its key.
+
+    `beside` are keys that are written in the same mapping but belong to something else.
+    """
     first = error.errors()[0]
     keys = dict.fromkeys(_key(each["loc"]) for each in error.errors())
     known = {
-        "extra_forbidden": f"unknown key{_suggestion(kind, first['loc'])}",
+        "extra_forbidden": f"unknown key{_suggestion(kind, first['loc'], beside)}",
         "missing": "this key is required",
         "value_error": first["msg"].removeprefix("Value error, "),
     }
@@ -118,13 +121,14 @@ def _key(place: tuple[int | str, ...]) -> str:
     return shortened(".".join(part for part in map(str, place) if not _TYPE_NAME.fullmatch(part))) or "recipe"
 
 
-def _suggestion(kind: type[BaseModel] | None, place: Sequence[int | str]) -> str:
+def _suggestion(kind: type[BaseModel] | None, place: Sequence[int | str], beside: Iterable[str]) -> str:
     """The known key that is most like an unknown one, if any is."""
     *sections, key = place
     for section in sections:
         field = kind.model_fields.get(str(section)) if kind else None
         kind = next(filter(_is_model, (field.annotation, *get_args(field.annotation))), None) if field else None
-    close = get_close_matches(str(key), kind.model_fields, n=1) if kind else []
+    known = [*(kind.model_fields if kind else ()), *(() if sections else beside)]
+    close = get_close_matches(str(key), known, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

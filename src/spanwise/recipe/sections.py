@@ -71,9 +71,10 @@ class ModelSection(_Section):
         """Validate what is not a key of the section as the model's own options."""
         if not isinstance(data, dict) or isinstance(data.get("config"), ModelConfig):
             return data
-        own = {key: data[key] for key in cls.model_fields if key in data and key != "config"}
+        keys = [key for key in cls.model_fields if key != "config"]
+        own = {key: data[key] for key in keys if key in data}
         options = {key: value for key, value in data.items() if key not in own}
-        return {**own, "config": _model_config(own.get("name"), options)}
+        return {**own, "config": _model_config(own.get("name"), options, keys)}
 
     @model_serializer
     def _flat(self, info: SerializationInfo) -> dict[str, Any]:
@@ -81,15 +82,18 @@ class ModelSection(_Section):
         return {**own, **self.config.model_dump(mode=info.mode)}
 
 
-def _model_config(name: object, options: dict[str, Any]) -> ModelConfig:
-    """The options of a model; without a name there is nothing to check them against, which the section reports."""
+def _model_config(name: object, options: dict[str, Any], beside: Iterable[str]) -> ModelConfig:
+    """The options of a model, which are written beside the keys of its section.
+
+    Without a name there is nothing to check them against, which the section reports.
+    """
     if not isinstance(name, str):
         return ModelConfig()
     kind = find_model(name).Config
     try:
         return kind(**options)
     except ValidationError as error:
-        raise RecipeError(f"{name}: {first_error(error, kind)}") from None
+        raise RecipeError(f"{name}: {first_error(error, kind, beside)}") from None
 
 
 class BundleSection(ModelSection):
