@@ -133,7 +133,7 @@ def test_the_demo_scores_and_shows_an_unseen_text(
     assert done.code == 0, done.err
     assert done.err.index("learns from labeled text") < done.err.index("epoch 1/2")
     assert "micro" in done.out
-    assert f"predict {tmp_path / 'demo' / 'model'}" in done.out
+    assert f"predict {tmp_path / 'demo' / 'model'} notes.txt\n" in done.out
     assert "init train.jsonl dev.jsonl" in done.out
     assert "University of Lindqvale" in done.out
     page = (tmp_path / "demo" / "demo.html").read_text(encoding="utf-8")

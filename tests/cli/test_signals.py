@@ -1,4 +1,4 @@
-"""INT, TERM and HUP: `train` saves a checkpoint and says how to resume, other commands end at once."""
+"""INT, TERM and HUP: `train` and `demo` save a checkpoint and say how to resume, other commands end at once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 
 from spanwise.cli import main, signals
 from spanwise.cli.signals import SignalExit, StopSignals, end, handled
+from spanwise.recipe import Recipe
 
 if not hasattr(signal, "SIGHUP"):
     pytest.skip("signals of POSIX", allow_module_level=True)
@@ -37,16 +38,23 @@ def slow(self, report):
     time.sleep({seconds})
 
 LiveDisplay.step = slow
+{before}
 main()
+"""
+TINY_DEMO = """
+from spanwise.recipe import Recipe
+
+load = Recipe.load
+Recipe.load = lambda path: load(path, {tiny!r})
 """
 
 
 class Child:
-    """`spanwise train` in a process of its own, with steps that take a while."""
+    """A command that trains, in a process of its own, with steps that take a while."""
 
-    def __init__(self, recipe: Path, folder: Path, *options: str, seconds: float = 0.05, **settings: Any) -> None:
-        self.arguments = ["train", str(recipe), "--out", str(folder), "--set", "train.epochs=3", *options]
-        command = [sys.executable, "-c", SLOW_COMMAND.format(seconds=seconds), *self.arguments]
+    def __init__(self, *arguments: str, seconds: float = 0.05, before: str = "", **settings: Any) -> None:
+        self.arguments = [*arguments]
+        command = [sys.executable, "-c", SLOW_COMMAND.format(seconds=seconds, before=before), *self.arguments]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, **{**streams, **settings})
         self.lines: list[str] = []
@@ -74,8 +82,10 @@ class Child:
 def start(easy_recipe: Path, tmp_path: Path) -> Iterator[Callable[..., Child]]:
     children: list[Child] = []
 
-    def start(*options: str, **settings: Any) -> Child:
-        children.append(Child(easy_recipe, tmp_path / "run", *options, **settings))
+    def start(*options: str, verb: str = "train", **settings: Any) -> Child:
+        out = ("--out", str(tmp_path / "run"))
+        train = ("train", str(easy_recipe), *out, "--set", "train.epochs=3")
+        children.append(Child(*(train if verb == "train" else (verb, *out)), *options, **settings))
         return children[-1]
 
     yield start
@@ -115,6 +125,34 @@ def test_a_signal_saves_a_checkpoint_and_the_printed_command_resumes_to_the_same
     assert f"note: resuming from step {stopped.split()[3]} in epoch" in resumed.err
     assert command(*(tmp_path / "alone" if part == str(folder) else part for part in child.arguments)).code == 0
     assert model(folder) == model(tmp_path / "alone")
+
+
+@pytest.mark.slow
+def test_the_demo_saves_a_checkpoint_and_the_printed_command_finishes_it(
+    start: Callable[..., Child],
+    command: Callable[..., Any],
+    tiny_encoder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny = (f"encoder.name={tiny_encoder}", "train.epochs=1", "train.encoder_lr=0.001")
+    child = start(verb="demo", before=TINY_DEMO.format(tiny=tiny))
+    child.wait_for("third step")
+    child.send(signal.SIGTERM)
+    code, out, lines = child.end()
+    folder = tmp_path / "run"
+    assert (code, out) == (128 + signal.SIGTERM, "")
+    stopped, resume = lines[-2:]
+    assert stopped.startswith("stopped after step ")
+    assert stopped.endswith(f"; checkpoint: {folder / 'model' / CHECKPOINT}")
+    assert (folder / "model" / CHECKPOINT).exists()
+    assert resume == f"resume: spanwise demo --out {folder}"
+    load = Recipe.load
+    monkeypatch.setattr(Recipe, "load", lambda path: load(path, tiny))
+    resumed = command(*shlex.split(resume.removeprefix("resume: spanwise ")))
+    assert resumed.code == 0, resumed.err
+    assert f"note: resuming from step {stopped.split()[3]} in epoch" in resumed.err
+    assert (folder / "demo.html").exists()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.train import stoppable
 
 
 @app.command()
@@ -20,12 +21,14 @@ def demo(
 ) -> None:
     """Train on a small corpus of invented news, score, then mark spans and relations in an unseen text.
 
+    Ctrl-C saves a checkpoint; the same command resumes the training.
+
     Example: spanwise demo --out demo
     """
     from spanwise import corpora, runtime
     from spanwise.cli.evaluate import print_scores
     from spanwise.demo.introduction import introduction
-    from spanwise.demo.showcase import run_demo
+    from spanwise.demo.showcase import show_demo, train_demo
     from spanwise.render.terminal import to_terminal
     from spanwise.training.display import LiveDisplay
 
@@ -33,8 +36,9 @@ def demo(
     corpus = corpora.load("demo")
     for part in introduction(corpus):
         err.print(part)
-    with LiveDisplay(err) as display:
-        shown = run_demo(folder, corpus, display)
+    with stoppable() as stop, LiveDisplay(err) as display:
+        train_demo(folder, corpus, display, stop)
+    shown = show_demo(folder, corpus)
     if as_json:
         emit_json({**shown.scores.to_dict(), "page": str(shown.page), "model": str(shown.model)})
         return
@@ -53,7 +57,7 @@ def _next_steps(page: Path, model: Path) -> list[tuple[str, str]]:
     program = "spanwise" if which("spanwise") else f"{sys.executable} -m spanwise"
     return [
         ("Open the page with the same spans and relations", str(page)),
-        ("Mark your own text", f"echo 'Your text.' | {program} predict {model} --lines"),
+        ("Mark your own text", f"{program} predict {model} notes.txt"),
         ("Write a recipe for your own labeled files", f"{program} init train.jsonl dev.jsonl --out recipe.yaml"),
         ("Train with it", f"{program} train recipe.yaml --out runs/mine"),
     ]

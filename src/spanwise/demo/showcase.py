@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +32,18 @@ class Showcase:
     model: Path
 
 
-def run_demo(folder: Path, corpus: Corpus, listener: Listener) -> Showcase:
-    """Train (or take up what an earlier demo trained), evaluate, extract, and write the page."""
+def train_demo(folder: Path, corpus: Corpus, listener: Listener, stop: Callable[[], bool] | None = None) -> None:
+    """Train the demo's model, unless an earlier demo did; `stop` as in `spanwise.train`."""
     model = folder / MODEL
     if (model / SUMMARY).exists():
         listener.notice(f"{model} already holds a trained model; delete it to train again.")
     else:
-        train(Recipe.load(find_recipe("demo")), model, listener, corpus)
+        train(Recipe.load(find_recipe("demo")), model, listener, corpus, stop=stop)
+
+
+def show_demo(folder: Path, corpus: Corpus) -> Showcase:
+    """Evaluate the trained model, extract from an unseen text, and write the page."""
+    model = folder / MODEL
     extractor = Extractor.from_pretrained(model)
     scores = evaluate(extractor, corpus.split("test"))
     paragraphs = [text for text in unseen_text().split("\n\n") if text.strip()]
