@@ -31,6 +31,10 @@ class FormatError(SpanwiseError):
         super().__init__(f"{place}{reason}")
 
 
+class UnknownFormatError(FormatError):
+    """A file whose format is not recognized."""
+
+
 class LossyError(FormatError):
     """The target format cannot represent everything in the document."""
 

@@ -50,6 +50,25 @@ def test_several_files_are_scored_together(command: Command, trained: Path, easy
     assert counts[2] == counts[0] + counts[1]
 
 
+def test_every_named_column_of_tags_is_scored(command: Command, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "gold.conll").write_text("Bo B-Person O\nleft O O\nKell O B-Place\n")
+
+    def gold(*options: str) -> dict[str, int]:
+        done = command("evaluate", trained, tmp_path / "gold.conll", *options, "--json")
+        assert done.code == 0, done.err
+        return {label: score["gold"] for label, score in json.loads(done.out)["entities"]["labels"].items()}
+
+    assert gold("--tag-columns", "2,3") == {"Person": 1, "Place": 1}
+    assert gold("--tag-columns", "2")["Person"] == 1
+    assert gold("--tag-columns", "2").get("Place", 0) == 0
+
+
+@pytest.mark.parametrize("options", [["--tag-columns", "2"], ["--format", "conll"], ["--skip-bad"]], ids=lambda o: o[0])
+def test_options_of_files_are_refused_without_files(command: Command, trained: Path, options: list[str]) -> None:
+    sentence = "--format, --tag-columns and --skip-bad are for files; give labeled files, or leave them out."
+    assert command("evaluate", trained, *options).refusal == sentence
+
+
 def test_without_files_the_models_own_test_data_is_scored(command: Command, trained: Path, easy_files: Path) -> None:
     own = command("evaluate", trained, "--json")
     assert own.code == 0

@@ -67,6 +67,21 @@ def test_the_recipe_trains_as_it_is(command: Command, flat_corpus: Corpus, tiny_
     assert (tmp_path / "run" / "model.safetensors").is_file()
 
 
+def test_layers_of_tags_are_read_and_named_in_the_recipe(command: Command, tmp_path: Path) -> None:
+    layers = "".join(f"Bank B-ORG O\nof I-ORG O\nTown{number} I-ORG B-LOC\n\n" for number in range(20))
+    for name in ("train.conll", "test.conll"):
+        (tmp_path / name).write_text(layers)
+    files = (tmp_path / "train.conll", tmp_path / "test.conll")
+    done = command("init", *files, "--tag-columns", "2,3", "--out", tmp_path / "recipe.yaml")
+    assert done.code == 0, done.err
+    assert "entities are nested" in done.out
+    assert "# columns of CoNLL files that hold tags" in done.out
+    recipe = Recipe.load(tmp_path / "recipe.yaml")
+    assert recipe.data.tag_columns == (2, 3)
+    data = select(recipe.data, seed=1)
+    assert {tuple(e.label for e in row.document.entities) for row in data.split("test")} == {("ORG", "LOC")}
+
+
 def test_text_that_the_default_encoder_cannot_read_is_reported(command: Command, tmp_path: Path) -> None:
     chinese = [Document.from_words("他在北京大学工作", [(2, 6, "Organization")], joiner="")] * 10
     train = written(tmp_path / "train.jsonl", chinese)

@@ -135,6 +135,41 @@ def test_any_file_is_plain_text_when_asked_for(command: Command, trained: Path, 
         assert [record["text"] for record in records(done.out)] == [text]
 
 
+@pytest.mark.parametrize("name", ["notes.md", "notes", "notes.log"])
+def test_a_text_of_another_extension_is_refused_with_the_option_that_reads_it(
+    command: Command, trained: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("# Notes\n\nBo left Kell .\n")
+    refusal = command("predict", trained, tmp_path / name).refusal
+    assert refusal.startswith(f"{tmp_path / name}: the format is not recognized; choose it: one of brat, ")
+    assert refusal.endswith("; for plain text add --from text.")
+    assert command("predict", trained, tmp_path / name, "--from", "text").code == 0
+
+
+def test_layers_of_tags_are_the_entities_of_the_input(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "in.conll").write_text("Mara B-Person O\nleft O O\nBrenford O B-Place\n")
+    given = ("predict", LEGACY / "spert", tmp_path / "in.conll", "--given")
+    found = spans(command(*given, "--tag-columns", "2,3").out)
+    assert found == [[(0, 4, "Person"), (10, 18, "Place")]]
+    assert spans(command(*given, "--tag-columns", "2").out) == [[(0, 4, "Person")]]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--lines"], "--lines reads plain text, which has no --tag-columns; leave one of them out."),
+        (["--from", "text"], "tag columns belong to CoNLL files, not to 'text'; leave them out."),
+        ([], "standard input can only be read as 'jsonl', not as 'conll'; give a file."),
+    ],
+    ids=["lines", "text", "standard input"],
+)
+def test_tag_columns_of_what_has_none_are_refused(
+    command: Command, trained: Path, options: list[str], sentence: str
+) -> None:
+    refusal = command("predict", trained, "-", "--tag-columns", "2", *options, stdin=b"Bo left .").refusal
+    assert refusal.endswith(sentence)
+
+
 def test_a_text_file_of_a_known_format_keeps_it(command: Command, trained: Path, tmp_path: Path) -> None:
     (tmp_path / "brat").mkdir()
     for folder in (tmp_path, tmp_path / "brat"):

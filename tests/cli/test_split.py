@@ -23,6 +23,16 @@ def test_documents_are_split_and_the_next_command_is_named(command: Command, eas
     assert done.out.splitlines()[-1].startswith("next: spanwise init ")
 
 
+def test_layers_of_tags_stay_nested_entities(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "all.conll").write_text(
+        "".join(f"Bank B-ORG O\nof I-ORG O\nTown{n} I-ORG B-LOC\n\n" for n in range(20))
+    )
+    done = command("split", tmp_path / "all.conll", "--tag-columns", "2,3", "--out", tmp_path / "data")
+    assert done.code == 0, done.err
+    found = {tuple(e.label for e in document.entities) for document in formats.read(tmp_path / "data" / "dev.jsonl")}
+    assert found == {("ORG", "LOC")}
+
+
 def test_json_counts_the_documents(command: Command, easy_files: Path, tmp_path: Path) -> None:
     done = command("split", easy_files / "train.jsonl", "--test", 0, "--out", tmp_path / "data", "--json")
     found = json.loads(done.out)

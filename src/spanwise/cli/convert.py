@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from spanwise.cli.app import app, emit_json, err
+from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 from spanwise.plural import counted
@@ -26,9 +27,7 @@ def convert(
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; by its extension when not given.")] = None,
     scheme: Annotated[str, typer.Option(help="Tags to write: IOB1, IOB2, BIOES, BILOU, BMES, IO.")] = "IOB2",
     from_scheme: Annotated[str | None, typer.Option(help="Tags of IN; detected when not given.")] = None,
-    tag_columns: Annotated[
-        str | None, typer.Option(help="Columns of a CoNLL file that hold tags, from 1: 2,3. Default: the last.")
-    ] = None,
+    tag_columns: TagColumns = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Drop what OUT cannot hold and count it.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,

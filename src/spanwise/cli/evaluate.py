@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import CorpusError, InputError
 from spanwise.plural import counted
@@ -39,6 +40,7 @@ def evaluate(
     corpus: Annotated[str | None, typer.Option(help="A named corpus instead of files.")] = None,
     split: Annotated[str, typer.Option(help="The split of the corpus or recipe.")] = "test",
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
+    tag_columns: TagColumns = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
     ] = None,
@@ -65,6 +67,8 @@ def evaluate(
     """
     if files and corpus is not None:
         raise InputError("give either labeled files or --corpus NAME.")
+    if not files and (format or tag_columns or skip_bad):
+        raise InputError("--format, --tag-columns and --skip-bad are for files; give labeled files, or leave them out.")
     from spanwise import runtime
     from spanwise.evaluation import evaluate as score
     from spanwise.evaluation import unreachable_notices
@@ -72,7 +76,7 @@ def evaluate(
     from spanwise.inference.sources import model_folder
 
     folder = model_folder(model)
-    gold, report = _gold(folder, files or [], corpus, split, format, skip_bad)
+    gold, report = _from_files(files, format, tag_columns, skip_bad) if files else _gold(folder, corpus, split)
     runtime.set_threads(threads)
     with err.status(counted(len(gold), "document")):
         extractor = Extractor.from_pretrained(folder, device=device, reader=reader)
@@ -88,22 +92,28 @@ def evaluate(
             print_groups(breakdown, result)
 
 
-def _gold(
-    model: Path, files: list[Path], corpus: str | None, split: str, format: str | None, skip_bad: bool
+def _from_files(
+    files: list[Path], format: str | None, tag_columns: str | None, skip_bad: bool
 ) -> tuple[list[AlignedDocument], Report]:
-    """The labeled documents, each aligned once, and what was found while reading them."""
+    """The labeled documents of files, each aligned once, and what was found while reading them."""
+    from spanwise.formats import Report, parse_columns, read
+    from spanwise.text.alignment import align
+
+    report, columns = Report(), parse_columns(tag_columns)
+    documents = (read(file, format, tag_columns=columns, skip_bad=skip_bad, report=report) for file in files)
+    return list(map(align, chain.from_iterable(documents))), report
+
+
+def _gold(model: Path, corpus: str | None, split: str) -> tuple[list[AlignedDocument], Report]:
+    """The labeled documents of a named corpus, or of the model's own recipe."""
     from spanwise import corpora
     from spanwise.corpora.selection import select
-    from spanwise.formats import Report, read
+    from spanwise.formats import Report
     from spanwise.recipe import RECIPE, Recipe
     from spanwise.text.alignment import align
 
-    report = Report()
-    if files:
-        documents = (read(file, format, skip_bad=skip_bad, report=report) for file in files)
-        return list(map(align, chain.from_iterable(documents))), report
     if corpus is not None:
-        return list(map(align, corpora.load(corpus).split(split))), report
+        return list(map(align, corpora.load(corpus).split(split))), Report()
     if not (model / RECIPE).is_file():
         raise InputError(f"{model} has no {RECIPE} that names its data; {_how_to_give(model)}, or --corpus NAME.")
     recipe = Recipe.load(model / RECIPE)

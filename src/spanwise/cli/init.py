@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, err, out
+from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
@@ -22,6 +23,7 @@ def init(
     dev: Annotated[list[Path] | None, typer.Option(help="A file to choose the best model on; may be repeated.")] = None,
     test: Annotated[list[Path] | None, typer.Option(help="A file to score the model on; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
+    tag_columns: TagColumns = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a recipe that exists.")] = False,
     probe: Annotated[
         bool, typer.Option("--probe/--no-probe", help="Time a few training steps to choose the precision and estimate.")
@@ -43,16 +45,18 @@ def init(
         raise InputError(f"{recipe} exists; give another --out, or --force to replace it.")
     train, named_dev, named_test = corpora.infer_splits(files)
     splits = {"train": train, "dev": [*named_dev, *(dev or [])], "test": [*named_test, *(test or [])]}
-    report = formats.Report()
+    report, columns = formats.Report(), formats.parse_columns(tag_columns)
     with err.status("reading"):
-        corpus = corpora.from_files(splits["train"], splits["dev"], splits["test"], format=format, report=report)
+        corpus = corpora.from_files(
+            *(splits["train"], splits["dev"], splits["test"]), format=format, tag_columns=columns, report=report
+        )
         found = profile(align(document) for document in corpus.splits["train"])
     print_report(report)
     if rare := found.rare_labels():
         err.print(f"note: {rare_labels_notice(rare)}", markup=False, soft_wrap=True)
-    write_text(recipe, recommend(found, splits, recipe, format))
+    write_text(recipe, recommend(found, splits, recipe, format, tag_columns=columns))
     if probe and (timing := _timing(recipe)):
-        write_text(recipe, recommend(found, splits, recipe, format, timing))
+        write_text(recipe, recommend(found, splits, recipe, format, timing, columns))
     out.print(recipe.read_text(encoding="utf-8"), markup=False, soft_wrap=True)
     out.print(f"next: spanwise train {recipe} --out runs/mine", markup=False, soft_wrap=True)
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.plural import counted
 
@@ -35,9 +36,7 @@ def inspect(
     dev: Annotated[list[Path] | None, typer.Option(help="A file of the dev split; may be repeated.")] = None,
     test: Annotated[list[Path] | None, typer.Option(help="A file of the test split; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
-    tag_columns: Annotated[
-        str | None, typer.Option(help="Columns of CoNLL files that hold tags, from 1: 2,3. Default: the last.")
-    ] = None,
+    tag_columns: TagColumns = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the corpora; default: $SPANWISE_DATA.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

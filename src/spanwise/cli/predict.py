@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, err, out
+from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
-from spanwise.errors import InputError
+from spanwise.errors import InputError, UnknownFormatError
 from spanwise.plural import counted
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def predict(
     from_: Annotated[
         str | None, typer.Option("--from", help="Format of the input, or text; default: detected.")
     ] = None,
+    tag_columns: TagColumns = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of the output; default: by its extension.")] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
@@ -87,13 +89,15 @@ def predict(
         check_target(html)
     if given and (lines or threshold is not None or label_threshold):
         raise InputError("--given keeps the entities of the input; leave out --lines and the thresholds of entities.")
+    if lines and tag_columns:
+        raise InputError("--lines reads plain text, which has no --tag-columns; leave one of them out.")
     report = formats.Report()
     runtime.set_threads(threads)
     extractor = Extractor.from_pretrained(model, device=device, reader=reader)
     if labels is not None:
         extractor = extractor.with_labels(Descriptions.load(labels).entities)
     thresholds = parse_thresholds(threshold, label_threshold or (), extractor.pipeline.threshold, extractor.schema)
-    documents = _read(source, lines, from_, given, skip_bad, report)
+    documents = _read(source, lines, from_, formats.parse_columns(tag_columns), given, skip_bad, report)
     if given:
         found = extractor.relate(documents, relation_threshold=relation_threshold)
     else:
@@ -114,7 +118,13 @@ def predict(
 
 
 def _read(
-    source: str, lines: bool, format: str | None, given: bool, skip_bad: bool, report: Report
+    source: str,
+    lines: bool,
+    format: str | None,
+    columns: tuple[int, ...],
+    given: bool,
+    skip_bad: bool,
+    report: Report,
 ) -> Iterator[Document]:
     """The documents of the input, which may be plain text."""
     from spanwise import formats
@@ -124,8 +134,12 @@ def _read(
         err.print("reading from the terminal; end the text with Ctrl-D on a line of its own")
     if lines:
         return plain.read_lines(source, skip_bad=skip_bad, report=report)
-    if format != plain.TEXT and (format is not None or not plain.is_plain(source)):
-        return formats.read(source, format, skip_bad=skip_bad, report=report)
+    if columns or (format != plain.TEXT and (format is not None or not plain.is_plain(source))):
+        try:
+            return formats.read(source, format, tag_columns=columns, skip_bad=skip_bad, report=report)
+        except UnknownFormatError as error:
+            hint = "name the files of a folder .txt" if Path(source).is_dir() else "add --from text"
+            raise InputError(f"{str(error).removesuffix('.')}; for plain text {hint}.") from None
     if given:
         raise InputError("--given keeps the entities of the input, but plain text has none; give a file with entities.")
     return plain.read_texts(source, skip_bad=skip_bad, report=report)

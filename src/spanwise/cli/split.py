@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from spanwise.cli.app import app, emit_json, out
+from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
@@ -20,6 +21,7 @@ def split(
     test: Annotated[float, typer.Option(min=0, max=0.5, help="Share of the documents for test; 0: none.")] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the shuffle.")] = 1,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
+    tag_columns: TagColumns = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
@@ -37,8 +39,9 @@ def split(
     if taken := [str(path) for path in targets.values() if path.exists()]:
         raise InputError(f"{taken[0]} exists; give another --out.")
     report = formats.Report()
-    documents = corpora.from_files(files, format=format, skip_bad=skip_bad, report=report).split("train")
-    parts = split_documents(documents, shares, seed)
+    columns = formats.parse_columns(tag_columns)
+    corpus = corpora.from_files(files, format=format, tag_columns=columns, skip_bad=skip_bad, report=report)
+    parts = split_documents(corpus.split("train"), shares, seed)
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in parts.items():
         formats.write(rows, targets[name], "jsonl")

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from spanwise.document import Document
-from spanwise.errors import FormatError
+from spanwise.errors import FormatError, UnknownFormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.brat import BRAT
 from spanwise.formats.conll import CONLL, CONLL_WEIBO
@@ -138,7 +138,7 @@ def detect(path: Path | str) -> str:
         if path.is_dir()
         else "the format is not recognized; choose it"
     )
-    raise FormatError(f"{problem}: one of {', '.join(FORMATS)}.", path)
+    raise UnknownFormatError(f"{problem}: one of {', '.join(FORMATS)}.", path)
 
 
 def format_for_writing(path: Path | str) -> str:

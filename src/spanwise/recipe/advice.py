@@ -124,6 +124,7 @@ def recommend(
     recipe: Path,
     format: str | None = None,
     timing: Timing | None = None,
+    tag_columns: Sequence[int] = (),
 ) -> str:
     """The text of a commented recipe for files with this profile, to be written to `recipe`."""
     choice, timing = choose(profile), timing or Timing()
@@ -144,7 +145,7 @@ def recommend(
     if choice.bundle:
         lines.append("bundle:                     # a second model, trained on the same encoder (BL-NER, eq. 19)")
         lines += _pairs(choice.bundle, comments("bundle") | comments(choice.bundle["name"]))
-    lines += ["data:", *_data(files, recipe.parent, format)]
+    lines += ["data:", *_data(files, recipe.parent, format, tag_columns)]
     if splits_dev:
         lines += _pairs({"dev_share": DEV_SHARE}, comments("data"))
     training = _training(profile.sentences, has_dev=splits_dev or bool(files.get("dev")))
@@ -171,7 +172,8 @@ def _pairs(values: Options, described: Mapping[str, str]) -> list[str]:
     """Lines of a YAML mapping, each with the description of its option as a comment."""
     rows = []
     for key, value in values.items():
-        text = f"  {key}: {yaml.safe_dump(value).removesuffix('...' + chr(10)).strip()}"
+        dumped = yaml.safe_dump(value, default_flow_style=True)
+        text = f"  {key}: {dumped.removesuffix('...' + chr(10)).strip()}"
         rows.append(f"{text:<28}# {described[key]}" if key in described else text)
     return rows
 
@@ -184,9 +186,12 @@ def _encoder(script: str) -> str:
     return f"  name: minilm              # {comment}"
 
 
-def _data(files: Mapping[str, Sequence[Path]], folder: Path, format: str | None) -> list[str]:
+def _data(
+    files: Mapping[str, Sequence[Path]], folder: Path, format: str | None, tag_columns: Sequence[int]
+) -> list[str]:
     rows = [f"  {split}: {_listed(paths, folder)}" for split, paths in files.items() if paths]
-    return rows + ([f"  format: {format}"] if format else [])
+    rows += [f"  format: {format}"] if format else []
+    return rows + (_pairs({"tag_columns": list(tag_columns)}, comments("data")) if tag_columns else [])
 
 
 def _listed(paths: Sequence[Path], folder: Path) -> str:
