@@ -48,7 +48,7 @@ def test_a_line_for_people_and_one_per_epoch(command: Command, files: Path) -> N
     )
     assert following == f"next: spanwise evaluate {files / 'run'}"
     start, *epochs = [line for line in done.err.splitlines() if not line.startswith("note: ")]
-    assert start == "training: 6 epochs, 96 steps; keeps the epoch with the best dev F1 of entities"
+    assert start == "training: 6 epochs, 96 steps; keeps the best dev F1 of entities"
     assert [line.split("  ")[0] for line in epochs] == [f"epoch {number}/6" for number in range(1, 7)]
     assert all("dev F1 of entities" in line and line.endswith(" left") for line in epochs)
 
@@ -71,6 +71,16 @@ def test_the_next_command_asks_for_a_file_where_the_recipe_names_no_test_split(
 ) -> None:
     done = train(command, files, override)
     assert done.out.splitlines()[-1] == f"next: spanwise evaluate {files / 'run'}{arguments}"
+
+
+def test_the_next_command_reads_a_file_as_the_recipe_does(command: Command, files: Path) -> None:
+    layers = "".join(f"Bo{number} B-Person O\nleft O O\nKell O B-Place\n\n" for number in range(16))
+    (files / "layers.conll").write_text(layers)
+    own = f"data={{train: [{files / 'layers.conll'}], format: conll, tag_columns: [2, 3]}}"
+    following = train(command, files, own).out.splitlines()[-1]
+    assert following.endswith(" TEST_FILE --format conll --tag-columns 2,3")
+    filled = following.replace("TEST_FILE", str(files / "layers.conll")).removeprefix("next: spanwise ")
+    assert command(*shlex.split(filled)).code == 0
 
 
 def test_a_run_that_learns_nothing_says_so_with_likely_causes(command: Command, files: Path) -> None:

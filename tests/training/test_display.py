@@ -96,8 +96,8 @@ def test_the_line_of_an_epoch_fits_80_columns_on_a_terminal(dev: DevScore, score
 @pytest.mark.parametrize(
     ("score", "line"),
     [
-        (ENTITY_SCORE, "training: 2 epochs, 4 steps; keeps the epoch with the best dev F1 of entities"),
-        (JOINT_SCORE, "training: 2 epochs, 4 steps; keeps the epoch with the best mean of entity F1 and RE+ F1"),
+        (ENTITY_SCORE, "training: 2 epochs, 4 steps; keeps the best dev F1 of entities"),
+        (JOINT_SCORE, "training: 2 epochs, 4 steps; keeps the best mean of entity F1 and RE+ F1"),
         (None, "training: 2 epochs, 4 steps; keeps the last epoch (no dev data)"),
     ],
 )
@@ -105,6 +105,14 @@ def test_the_score_that_selects_the_model_is_named(score: str | None, line: str)
     console = log()
     LiveDisplay(console).start(TrainingPlan((3, 3), accumulate=2, score=score))
     assert lines(console) == [line]
+
+
+def test_the_first_line_of_a_long_run_fits_80_columns() -> None:
+    console = log()
+    LiveDisplay(console).start(TrainingPlan((120,) * 100, score=JOINT_SCORE))
+    (line,) = lines(console)
+    assert line.startswith("training: 100 epochs, 12,000 steps; ")
+    assert len(line) <= 80
 
 
 def test_a_log_has_a_line_at_short_intervals_with_percent_and_time_left() -> None:

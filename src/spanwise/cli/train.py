@@ -60,7 +60,7 @@ def train(
         return
     score = f", {summary.selected_by} {100 * (summary.dev_f1 or 0):.2f} (epoch {summary.best_epoch})"
     _print(f"trained {folder} in {summary.seconds:,.0f} s{score if summary.selected_by else ''}")
-    test = [] if _has_test_split(loaded.data) else ["TEST_FILE"]
+    test = [] if _has_test_split(loaded.data) else ["TEST_FILE", *_reading_options(loaded.data)]
     _print(f"next: {shlex.join(['spanwise', 'evaluate', str(folder), *test])}")
 
 
@@ -100,6 +100,13 @@ def _has_test_split(data: DataOptions) -> bool:
         return bool(data.test)
     name = data.corpus.partition("/")[0]
     return any("test" in cut for named in CORPORA if named.name == name for cut in (named.splits, *named.folds))
+
+
+def _reading_options(data: DataOptions) -> list[str]:
+    """The options with which `spanwise evaluate` reads a file as the recipe reads its own."""
+    columns = ",".join(map(str, data.tag_columns))
+    named = {"--format": data.format, "--tag-columns": columns}
+    return [part for option, value in named.items() if value for part in (option, value)]
 
 
 def _print(line: str) -> None:

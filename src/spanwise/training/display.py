@@ -10,6 +10,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from spanwise.plural import counted
 from spanwise.runtime import is_main_process
 from spanwise.training.reporting import EpochReport, StepReport, TrainingPlan
 from spanwise.training.status import RunStatus
@@ -54,9 +55,8 @@ class LiveDisplay:
 
     def start(self, plan: TrainingPlan) -> None:
         self.status = RunStatus(plan)
-        kept = f"keeps the epoch with the best {plan.score}" if plan.score else "keeps the last epoch (no dev data)"
-        epochs = f"{plan.epochs} epoch{'s' if plan.epochs > 1 else ''}"
-        self._print(f"training: {epochs}, {plan.steps:,} steps; {kept}")
+        kept = f"keeps the best {plan.score}" if plan.score else "keeps the last epoch (no dev data)"
+        self._print(f"training: {counted(plan.epochs, 'epoch')}, {counted(plan.steps, 'step')}; {kept}")
         self._refresh(self.status)
 
     def step(self, report: StepReport) -> None:
