@@ -123,6 +123,20 @@ def test_without_a_dev_file_a_share_is_split_off(command: Command, easy_files: P
     assert (len(data.train), len(data.split("dev"))) == (58, 6)
 
 
+@pytest.mark.parametrize("labels", ["A", "AA", "ABC"])
+def test_documents_that_cannot_be_split_get_a_recipe_that_trains(
+    command: Command, tiny_encoder: Path, tmp_path: Path, labels: str
+) -> None:
+    documents = [Document.from_words([f"word{n}", "here"], [(0, 1, label)]) for n, label in enumerate(labels)]
+    train = written(tmp_path / "train.jsonl", documents)
+    done = command("init", train, "--out", tmp_path / "r.yaml")
+    assert "note: the documents are too few to split dev off; the last epoch is kept." in done.err
+    assert Recipe.load(tmp_path / "r.yaml").data.dev_share is None
+    tiny = ("--set", f"encoder.name={tiny_encoder}", "--set", "train.epochs=1")
+    done = command("train", tmp_path / "r.yaml", *tiny, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+
+
 def test_labels_with_too_few_examples_are_named(command: Command, flat_corpus: Corpus, tmp_path: Path) -> None:
     train = written(tmp_path / "train.jsonl", flat_corpus.splits["train"])
     done = command("init", train, "--out", tmp_path / "recipe.yaml")

@@ -60,7 +60,7 @@ def test_a_label_with_one_document_stays_in_train() -> None:
 
 
 def test_too_few_documents_are_refused() -> None:
-    with pytest.raises(InputError, match="1 documents are too few to split dev off"):
+    with pytest.raises(InputError, match="1 document is too few to split dev off"):
         split_documents([document(1, "Person")], {"dev": 0.1})
 
 

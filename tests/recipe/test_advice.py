@@ -104,7 +104,7 @@ def test_small_data_is_read_more_often(sentences: int, epochs: int, batch_size: 
 def test_without_dev_data_a_share_of_the_documents_is_split_off(tmp_path: Path) -> None:
     data = section(recommend(FLAT, {"train": [tmp_path / "a"]}, tmp_path / "r.yaml"), "data")
     assert data["dev_share"] == 0.1
-    few = recommend(replace(FLAT, documents=2), {"train": [tmp_path / "a"]}, tmp_path / "r.yaml")
+    few = recommend(FLAT, {"train": [tmp_path / "a"]}, tmp_path / "r.yaml", split_off_dev=False)
     assert "dev_share" not in section(few, "data")
     assert "patience" not in section(few)
     assert section(few)["epochs"] == 30  # without dev nobody stops a longer training

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,8 +37,9 @@ def init(
     Example: spanwise init train.jsonl dev.jsonl --out recipe.yaml
     """
     from spanwise import corpora, formats
+    from spanwise.corpora.splitting import can_split_off
     from spanwise.files import write_text
-    from spanwise.recipe.advice import recommend
+    from spanwise.recipe.advice import DEV_SHARE, recommend
     from spanwise.text.alignment import align
     from spanwise.text.profile import profile, rare_labels_notice
 
@@ -54,9 +56,13 @@ def init(
     print_report(report)
     if rare := found.rare_labels():
         err.print(f"note: {rare_labels_notice(rare)}", markup=False, soft_wrap=True)
-    write_text(recipe, recommend(found, splits, recipe, format, tag_columns=columns))
+    has_dev = bool(splits["dev"]) or can_split_off(corpus.splits["train"], DEV_SHARE)
+    if not has_dev:
+        err.print("note: the documents are too few to split dev off; the last epoch is kept.", markup=False)
+    recipe_text = partial(recommend, found, splits, recipe, format, tag_columns=columns, split_off_dev=has_dev)
+    write_text(recipe, recipe_text())
     if probe and (timing := _timing(recipe)):
-        write_text(recipe, recommend(found, splits, recipe, format, timing, columns))
+        write_text(recipe, recipe_text(timing))
     out.print(recipe.read_text(encoding="utf-8"), markup=False, soft_wrap=True)
     out.print(f"next: spanwise train {recipe} --out runs/mine", markup=False, soft_wrap=True)
 

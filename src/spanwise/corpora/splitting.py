@@ -9,6 +9,7 @@ import numpy as np
 
 from spanwise.document import Document
 from spanwise.errors import InputError
+from spanwise.plural import counted
 
 SPLIT_SEED = 1
 
@@ -30,11 +31,20 @@ def split_documents(
         taken[name] = _take(order, groups, labels, left, wanted)
         if not taken[name]:
             raise InputError(
-                f"{len(documents)} documents are too few to split {name} off; give a file for it, or more documents."
+                f"{counted(len(documents), 'document is', 'documents are')} too few to split {name} off with every "
+                f"text in one split and every label in train; give a file for {name}, or more documents."
             )
     chosen = {index for rows in taken.values() for index in rows}
     rest = [document for index, document in enumerate(documents) if index not in chosen]
     return {"train": rest, **{name: [documents[index] for index in sorted(rows)] for name, rows in taken.items()}}
+
+
+def can_split_off(documents: Sequence[Document], share: float) -> bool:
+    """Whether a share of the documents can be split off, and there are enough for that to make sense."""
+    try:
+        return len(documents) > 2 and bool(split_documents(documents, {"dev": share}))
+    except InputError:
+        return False
 
 
 def _by_text(documents: Sequence[Document]) -> list[list[int]]:

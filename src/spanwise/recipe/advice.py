@@ -125,10 +125,14 @@ def recommend(
     format: str | None = None,
     timing: Timing | None = None,
     tag_columns: Sequence[int] = (),
+    split_off_dev: bool = True,
 ) -> str:
-    """The text of a commented recipe for files with this profile, to be written to `recipe`."""
+    """The text of a commented recipe for files with this profile, to be written to `recipe`.
+
+    Without dev files and with `split_off_dev`, training splits a share of the documents off as dev.
+    """
     choice, timing = choose(profile), timing or Timing()
-    splits_dev = not files.get("dev") and profile.documents > 2
+    splits_dev = split_off_dev and not files.get("dev")
     lines = [
         f"# spanwise train {recipe.name} --out runs/mine",
         f"# {counted(profile.documents, 'document')}, {counted(profile.words, 'word')}, "
