@@ -27,8 +27,12 @@ def test_layers_of_tags_stay_nested_entities(command: Command, tmp_path: Path) -
     (tmp_path / "all.conll").write_text(
         "".join(f"Bank B-ORG O\nof I-ORG O\nTown{n} I-ORG B-LOC\n\n" for n in range(20))
     )
-    done = command("split", tmp_path / "all.conll", "--tag-columns", "2,3", "--out", tmp_path / "data")
+    done = command(
+        "split", tmp_path / "all.conll", "--tag-columns", "2,3", "--dev", 0.05, "--test", 0, "--out", tmp_path / "data"
+    )
     assert done.code == 0, done.err
+    assert "train: 19 documents in " in done.out
+    assert "\ndev: 1 document in " in done.out
     found = {tuple(e.label for e in document.entities) for document in formats.read(tmp_path / "data" / "dev.jsonl")}
     assert found == {("ORG", "LOC")}
 

@@ -88,7 +88,7 @@ def test_a_text_without_annotations_is_read_and_reported(pair):
     (folder / "bare.txt").write_text("Nothing here.")
     report = Report()
     assert [d.id for d in read(folder, report=report)] == ["bare", "doc"]
-    assert report.notes == [f"{folder.name}: 1 texts have no .ann file; they are read without annotations"]
+    assert report.notes == [f"{folder.name}: 1 text has no .ann file and no annotations"]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_two_events_on_one_trigger_keep_their_arguments_apart(pair, tmp_path):
     assert document.entities[2:] == (left, left)
     assert document.relations == (Relation(2, 0, "Who"), Relation(3, 1, "From"), Relation(3, 2, "After"))
     assert report.notes == [
-        f"{tmp_path.name}: 1 events share their trigger with another event; each keeps its own copy of the trigger"
+        f"{tmp_path.name}: 1 event shares its trigger with another event; each event keeps its own copy of the trigger"
     ]
     write([document], tmp_path / "again", "brat")
     assert "E1\tLeave:T3 Who:T1\nE2\tLeave:T4 From:T2 After:T3\n" in (tmp_path / "again" / "doc.ann").read_text()

@@ -11,6 +11,7 @@ from spanwise.cli.app import app, emit_json, out
 from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
+from spanwise.plural import counted
 
 
 @app.command()
@@ -50,7 +51,7 @@ def split(
     if as_json:
         emit_json({"seed": seed, "splits": counts})
         return
-    for name, count in counts.items():
-        out.print(f"{name}: {count['documents']:,} documents in {count['file']}", markup=False, soft_wrap=True)
+    for name, rows in parts.items():
+        out.print(f"{name}: {counted(len(rows), 'document')} in {targets[name]}", markup=False, soft_wrap=True)
     named = " ".join(str(path) for path in targets.values())
     out.print(f"next: spanwise init {named}", markup=False, soft_wrap=True)

@@ -19,6 +19,7 @@ from spanwise.formats.events import EVENT_TYPES, EventView, event_metadata, even
 from spanwise.formats.fields import short_repr, shorten
 from spanwise.formats.reading import MAX_RECORD, Line, Reader
 from spanwise.formats.writing import BOM, Writer, guard_bom
+from spanwise.plural import counted
 
 _ENTITY = re.compile(r"(\S+) ([0-9]{1,12}) ([0-9]{1,12})")
 _DISCONTINUOUS = re.compile(r"\S+ [0-9]+ [0-9]+(;[0-9]+ [0-9]+)+")
@@ -262,9 +263,10 @@ def _read(reader: Reader) -> Iterator[Document]:
     parse = partial(_parse, root=reader.path, reader=reader, counts=counts)
     yield from reader.documents(((None, pair) for pair in _file_pairs(reader.path)), parse)
     if bare := counts["bare"]:
-        reader.note(f"{bare} texts have no .ann file; they are read without annotations")
+        reader.note(f"{counted(bare, 'text has', 'texts have')} no .ann file and no annotations")
     if shared := counts["shared"]:
-        reader.note(f"{shared} events share their trigger with another event; each keeps its own copy of the trigger")
+        events = counted(shared, "event shares its", "events share their")
+        reader.note(f"{events} trigger with another event; each event keeps its own copy of the trigger")
 
 
 def _annotations(document: Document) -> Iterator[str]:

@@ -20,6 +20,7 @@ from spanwise.formats.foreign import is_header
 from spanwise.formats.reading import Line, Reader
 from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, word_spans
 from spanwise.formats.writing import Writer, guard_bom
+from spanwise.plural import counted
 from spanwise.text.sentences import sentence_starts
 
 MAX_SENTENCE = 1_000_000
@@ -321,7 +322,8 @@ def _lines(documents: Iterable[Document], writer: Writer) -> Iterator[bytes]:
 
     yield from writer.each(documents, encode)
     if sentences > written:
-        writer.note(f"{sentences:,} sentences are written for {written:,} documents; each is read as a document")
+        whole = counted(written, "document")
+        writer.note(f"{sentences:,} sentences are written for {whole}; each is read as a document")
 
 
 def _write(documents: Iterable[Document], writer: Writer) -> None:
