@@ -32,7 +32,7 @@ from spanwise.errors import InputError
 from spanwise.inference.extractor import Extractor, chunks
 from spanwise.pipeline.batches import prediction_batches
 from spanwise.pipeline.collate import collate
-from spanwise.render.elements import Scatter, Table
+from spanwise.render.elements import Report, Scatter, Section, Table
 from spanwise.seam.batch import Bools, Floats, Ints
 from spanwise.text.alignment import align
 from spanwise.text.examples import Example
@@ -133,6 +133,22 @@ class Representations:
             x_title=first,
             y_title=second,
         )
+
+    def report(self) -> Report:
+        """All tables and the plot as one page."""
+        tables = self.overlap_table(), self.class_table(), self.label_table()
+        sections = (
+            Section("overlaps", "Overlapping spans", tables[:1]),
+            Section("classes", "Labels", tables[1:]),
+            Section("pca", "Principal components", (self.scatter(),)),
+        )
+        facts = {
+            "model": self.model,
+            "entities": f"{self.vectors.norm.count:,}",
+            "other spans": f"{self.negative_norm.count:,}",
+            "entities left out": f"{self.left_out:,}",
+        }
+        return Report("Span vectors", sections, facts)
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers as plain JSON values."""

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from spanwise.cli import benchmark, convert, corpora, demo, evaluate, init, inspect, models, predict, split, train  # noqa: F401
+from spanwise.cli import (  # noqa: F401
+    attention,
+    benchmark,
+    convert,
+    corpora,
+    demo,
+    evaluate,
+    init,
+    inspect,
+    models,
+    predict,
+    split,
+    train,
+    vectors,
+)
 from spanwise.cli.app import app, main
 
 __all__ = ["app", "main"]
