@@ -88,7 +88,7 @@ class Representations:
         names = ("Non-overlapping", "Weakly overlapping", "Strongly overlapping")
         return Table(
             "Cosine similarity of entity spans and their neighboring spans",
-            ("", "cosine", "pairs"),
+            ("neighboring spans", "cosine", "pairs"),
             tuple((name, mean.value, mean.count) for name, mean in zip(names, self.overlaps, strict=True)),
             note=f"Neighboring spans overlap the entity or have at most {NEIGHBORHOOD} words between them and it. "
             "The overlapping ratio α is the number of shared words divided by the number of words of the union: "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from spanwise.render.elements import Heatmap
 
-_SHOWN = 8  # words of a description that the terminal lists for each word
+_SHOWN, _LEAST = 8, 0.005  # the terminal lists so many words of a description, with at least this weight
 
 
 @app.command()
@@ -63,7 +63,7 @@ def _table(found: Heatmap) -> Table:
 
     table = Table("word", "attends to", title=escape(found.title), title_justify="left")
     for name, row in zip(found.rows, found.values, strict=True):
-        pairs = ((value or 0.0, column) for value, column in zip(row, found.columns, strict=True))
-        strongest = sorted(pairs, reverse=True)[:_SHOWN]
-        table.add_row(escape(name), escape(", ".join(f"{column} {value:.2f}" for value, column in strongest)))
+        pairs = zip(row, found.columns, strict=True)
+        strongest = sorted(((value, column) for value, column in pairs if value and value >= _LEAST), reverse=True)
+        table.add_row(escape(name), escape(", ".join(f"{column} {value:.2f}" for value, column in strongest[:_SHOWN])))
     return table

@@ -86,10 +86,11 @@ def _print(table: elements.Table) -> None:
 
     from spanwise.render.tables import cells, numeric_columns
 
-    shown = Table(title=table.title, title_justify="left", caption=table.note or None, caption_justify="left")
+    shown = Table()
     for name, numeric in zip(table.header, numeric_columns(table), strict=True):
         shown.add_column(escape(name), justify="right" if numeric else "left")
     for row in cells(table):
         shown.add_row(*map(escape, row))
+    out.print(table.title, style="bold", markup=False)
     out.print(shown)
-    out.print()
+    out.print(f"{table.note}\n", style="dim", markup=False)
