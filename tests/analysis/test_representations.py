@@ -19,6 +19,7 @@ from spanwise.corpora import Corpus
 from spanwise.document import ANNOTATED, Document
 from spanwise.errors import InputError, SchemaError
 from spanwise.inference.extractor import Extractor
+from spanwise.pipeline.pipeline import Pipeline
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.seam.proposals import all_spans
 from spanwise.testing import ConformanceError
@@ -184,6 +185,13 @@ def test_models_without_span_vectors_are_refused(make_pipeline: Make, flat_corpu
     refused = rf"this {name} model has no span vectors .*: dspert, .*span, span-ner, spert, stsn\.$"
     with pytest.raises(InputError, match=refused):
         represent(Extractor(make_pipeline(name, flat_corpus)), flat_corpus.splits["train"])
+
+
+def test_models_on_another_backend_are_refused(deep: Extractor, nested_corpus: Corpus) -> None:
+    of = deep.pipeline
+    exported = Pipeline(of.reader, of.schema, of.pieces, of.windows, of.runner)
+    with pytest.raises(InputError, match="this model does not run on PyTorch; give the folder"):
+        represent(Extractor(exported), nested_corpus.splits["train"])
 
 
 def test_documents_without_entities_are_refused(deep: Extractor) -> None:

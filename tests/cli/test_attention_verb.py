@@ -36,6 +36,13 @@ def test_every_word_is_listed_with_the_words_it_attends_to(command: Command, lea
     assert "bold" in done.out
 
 
+def test_control_characters_do_not_reach_the_terminal(command: Command, lear: Path) -> None:
+    done = command("attention", lear, "Mara\x1b[2J met Bo", "--label", "Place")
+    assert done.code == 0
+    assert "Mara" in done.out
+    assert "\x1b[2J" not in done.out
+
+
 def test_json_holds_the_weights(command: Command, lear: Path) -> None:
     shown = json.loads(command("attention", lear, TEXT, "--label", "Place", "--word", "Bo", "--json").out)
     found = attention(Extractor.from_pretrained(lear), TEXT, "Bo", "Place")

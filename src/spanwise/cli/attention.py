@@ -61,9 +61,12 @@ def _table(found: Heatmap) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
+    from spanwise.render.tables import one_line
+
     table = Table("word", "attends to", title=escape(found.title), title_justify="left")
     for name, row in zip(found.rows, found.values, strict=True):
         pairs = zip(row, found.columns, strict=True)
         strongest = sorted(((value, column) for value, column in pairs if value and value >= _LEAST), reverse=True)
-        table.add_row(escape(name), escape(", ".join(f"{column} {value:.2f}" for value, column in strongest[:_SHOWN])))
+        attended = ", ".join(f"{column} {value:.2f}" for value, column in strongest[:_SHOWN])
+        table.add_row(*(escape(one_line(text)) for text in (name, attended)))
     return table
