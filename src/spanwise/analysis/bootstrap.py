@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ CELLS = 2**25  # documents times columns in memory at once
 DRAWN = 2**22  # samples times documents in memory at once
 Resampled = NDArray[np.float64]
 Counts = NDArray[Any]  # integers, or sums of samples
-Items = tuple[Integers, Integers]  # the document and the group of each item
+Items = tuple[Integers, NDArray[Any]]  # the document and the group of each item
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,30 @@ class Groups:
     names: tuple[str, ...]
     gold: Items
     predicted: Items
-    correct: Items
+    correct: Integers  # indices of the correct predictions
+
+    @property
+    def columns(self) -> int:
+        """Three per group: gold, predicted and correct items."""
+        return 3 * len(self.names)
+
+    def counts(self, documents: int, start: int, stop: int) -> NDArray[np.float32]:
+        """The items per document in the columns from start to stop: [D, K]. Exact for sums below 2 ** 24."""
+        counts = np.zeros((documents, stop - start), np.float32)
+        for kind, (document, group) in enumerate(self._items()):
+            column = 3 * group.astype(np.int64) + kind - start
+            here = (column >= 0) & (column < stop - start)
+            cells = document[here] * (stop - start) + column[here]
+            counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
+        return counts
+
+    def totals(self) -> Integers:
+        """The items of each group: [G, (gold, predicted, correct)]."""
+        return np.stack([np.bincount(group, minlength=len(self.names)) for _, group in self._items()], axis=1)
+
+    def _items(self) -> tuple[Items, Items, Items]:
+        document, group = self.predicted
+        return self.gold, self.predicted, (document[self.correct], group[self.correct])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,49 +89,32 @@ def estimate(
     breakdowns: Mapping[str, Groups], documents: int, *, samples: int = 1000, seed: int = 1
 ) -> dict[str, Estimates]:
     """The estimates of all breakdowns. Every sample draws as many documents as there are, with replacement."""
-    columns = [_columns(groups) for groups in breakdowns.values()]
-    widths = [3 * len(groups.names) for groups in breakdowns.values()]
-    places = np.cumsum([0, *widths])
-    document = np.concatenate([rows for rows, _ in columns])
-    column = np.concatenate([kinds + place for (_, kinds), place in zip(columns, places[:-1], strict=True)])
-    totals, resampled = _resample(document, column, documents, int(places[-1]), samples, seed)
-    return {
-        name: _estimates(groups.names, totals[start : start + width], resampled[:, start : start + width])
-        for (name, groups), start, width in zip(breakdowns.items(), places, widths, strict=False)
-    }
+    limit = max(3, CELLS // documents)
+    drawn = {name: np.zeros((samples, groups.columns)) for name, groups in breakdowns.items()}
+    for batch in _batches(breakdowns, limit):
+        counts = np.concatenate(
+            [breakdowns[name].counts(documents, start, stop) for name, start, stop in batch], axis=1
+        )
+        totals = np.concatenate([weights @ counts for weights in _weights(documents, samples, seed)])
+        cuts = np.cumsum([stop - start for _, start, stop in batch])[:-1]
+        for (name, start, stop), part in zip(batch, np.split(totals, cuts, axis=1), strict=True):
+            drawn[name][:, start:stop] = part
+    return {name: _estimates(groups, drawn[name]) for name, groups in breakdowns.items()}
 
 
-def _columns(groups: Groups) -> tuple[Integers, Integers]:
-    """The document of each item and its column: three per group, for gold, predicted and correct."""
-    kinds = (groups.gold, groups.predicted, groups.correct)
-    return (
-        np.concatenate([document for document, _ in kinds]),
-        np.concatenate([3 * group + kind for kind, (_, group) in enumerate(kinds)]),
-    )
-
-
-def _resample(
-    document: Integers, column: Integers, documents: int, columns: int, samples: int, seed: int
-) -> tuple[Integers, Resampled]:
-    """The total of each column, and its totals in samples of documents: [K], [samples, K]."""
-    resampled = np.zeros((samples, columns))
-    size = max(1, CELLS // max(1, documents))
-    for start in range(0, columns, size):
-        stop = min(start + size, columns)
-        counts = _dense(document, column, documents, start, stop)
-        row = 0
-        for weights in _weights(documents, samples, seed):
-            resampled[row : row + len(weights), start:stop] = weights @ counts
-            row += len(weights)
-    return np.bincount(column, minlength=columns), resampled
-
-
-def _dense(document: Integers, column: Integers, documents: int, start: int, stop: int) -> NDArray[np.float32]:
-    """Counts per document of the columns from start to stop; exact, for sums below 2 ** 24."""
-    here = (column >= start) & (column < stop)
-    counts = np.zeros((documents, stop - start), np.float32)
-    np.add.at(counts, (document[here], column[here] - start), 1)
-    return counts
+def _batches(breakdowns: Mapping[str, Groups], limit: int) -> Iterator[list[tuple[str, int, int]]]:
+    """Columns of breakdowns that fit into memory together, as (breakdown, first column, last column)."""
+    batch: list[tuple[str, int, int]] = []
+    width = 0
+    for name, groups in breakdowns.items():
+        for start in range(0, groups.columns, limit):
+            stop = min(start + limit, groups.columns)
+            if batch and width + stop - start > limit:
+                yield batch
+                batch, width = [], 0
+            batch.append((name, start, stop))
+            width += stop - start
+    yield batch
 
 
 def _weights(documents: int, samples: int, seed: int) -> Iterator[NDArray[np.float32]]:
@@ -122,12 +128,12 @@ def _weights(documents: int, samples: int, seed: int) -> Iterator[NDArray[np.flo
         yield np.bincount(drawn.ravel(), minlength=number * documents).reshape(number, documents).astype(np.float32)
 
 
-def _estimates(names: Sequence[str], totals: Integers, resampled: Resampled) -> Estimates:
-    counts = totals.reshape(-1, 3)  # [G, (gold, predicted, correct)]
+def _estimates(breakdown: Groups, resampled: Resampled) -> Estimates:
+    counts = breakdown.totals()  # [G, (gold, predicted, correct)]
     drawn = resampled.reshape(len(resampled), -1, 3)  # [samples, G, 3]
     values, samples = _fractions(counts), _fractions(drawn)
     groups = {}
-    for index, name in enumerate(names):
+    for index, name in enumerate(breakdown.names):
         gold, predicted, correct = (int(number) for number in counts[index])
         precision, recall, f1 = (_interval(values[kind][index], samples[kind][:, index]) for kind in range(3))
         groups[name] = Estimate(precision, recall, f1, gold, predicted, correct)

@@ -104,7 +104,7 @@ def _groups(
     """Groups of items; correct are the predictions at these indices, or those that are strictly correct."""
     right = np.flatnonzero(judged.correct) if correct is None else correct
     documents = judged.predicted.document
-    return Groups(names, (judged.gold.document, gold), (documents, predicted), (documents[right], predicted[right]))
+    return Groups(names, (judged.gold.document, gold.astype(np.int32)), (documents, predicted.astype(np.int32)), right)
 
 
 def _overlap_matches(judged: Judgement) -> Integers:
@@ -121,9 +121,8 @@ def _boundary_groups(judged: Judgement) -> Groups:
     ids = joint_ids((gold.start, predicted.start), (gold.end, predicted.end))
     _, first_gold = np.unique(ids[0], return_index=True)
     spans, first = np.unique(ids[1], return_index=True)
-    rows = gold.document[first_gold], predicted.document[first], predicted.document[first[np.isin(spans, ids[0])]]
-    one, two, three = ((row, np.zeros_like(row)) for row in rows)
-    return Groups(ALL, one, two, three)
+    one, two = gold.document[first_gold], predicted.document[first]
+    return Groups(ALL, (one, np.zeros_like(one)), (two, np.zeros_like(two)), np.flatnonzero(np.isin(spans, ids[0])))
 
 
 def entity_scores(
