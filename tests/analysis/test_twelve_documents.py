@@ -112,9 +112,7 @@ SCHEMA = Schema(
 
 
 def documents(column: int, relations: dict[int, list[tuple[int, int, str, float]]]) -> list[Document]:
-    return [
-        document(row[column], relations.get(number, ()), f"d{number}") for number, row in enumerate(ROWS, start=1)
-    ]
+    return [document(row[column], relations.get(number, ()), f"d{number}") for number, row in enumerate(ROWS, start=1)]
 
 
 GOLD, A, B = documents(0, GOLD_RELATIONS), documents(1, A_RELATIONS), documents(2, B_RELATIONS)
@@ -357,7 +355,10 @@ def test_calibration_of_relations(alone):
 def test_suspicious_gold_of_one_system(alone):
     cases = alone.suspicious.cases
     assert alone.suspicious.total == 2  # d3 with .92, d12 with .9; all other wrong predictions have less
-    assert [(one.document, one.kind, one.confidence) for one in cases] == [("d3", "type", 0.92), ("d12", "boundary", 0.9)]
+    assert [(one.document, one.kind, one.confidence) for one in cases] == [
+        ("d3", "type", 0.92),
+        ("d12", "boundary", 0.9),
+    ]
     assert (cases[0].gold.text, cases[0].gold.label, cases[0].predicted.label) == ("Orbit", "ORG", "LOC")
     assert (cases[1].gold.text, cases[1].predicted.text) == ("Brenford", "Brenford Kell")
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from spanwise.analysis.arrays import Entities, Texts, misaligned, read_entities, read_texts
+from spanwise.analysis.arrays import Entities, Floats, Texts, misaligned, read_entities, read_texts
 from spanwise.analysis.bootstrap import estimate
 from spanwise.analysis.breakdowns import (
     EntityAttributes,
@@ -215,8 +215,15 @@ def _notes(systems: Sequence[System], gold: Gold, has_train: bool) -> Iterable[s
             entities = counted(number, "entity of {name} is", "entities of {name} are").replace("{name}", name)
             yield f"{entities} not on word boundaries; the length is the number of words touched."
     for one in systems:
-        score = one.entities.predicted.score
-        if not has_scores(score):
-            yield f"The predictions of {one.name} have no scores; calibration is left out."
-        elif np.min(score) < 0 or np.max(score) > 1:
-            yield f"The scores of {one.name} are not between 0 and 1; calibration is left out."
+        yield from _score_notes(f"predictions of {one.name}", one.entities.predicted.score)
+        if one.relations and has_scores(one.entities.predicted.score):
+            yield from _score_notes(f"relations of {one.name}", one.relations["RE+"].predicted.score)
+
+
+def _score_notes(what: str, score: Floats) -> Iterable[str]:
+    if not len(score):
+        return
+    if not has_scores(score):
+        yield f"The {what} have no scores; calibration is left out."
+    elif np.min(score) < 0 or np.max(score) > 1:
+        yield f"The {what} have scores that are not between 0 and 1; calibration is left out."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from spanwise.analysis.bootstrap import Estimate
 from spanwise.analysis.cells import Cell, has_items, percent
 from spanwise.analysis.comparison import Comparison, Disagreement
-from spanwise.analysis.results import Analysis, SystemAnalysis
+from spanwise.analysis.results import Analysis, Breakdown, SystemAnalysis
 from spanwise.plural import counted
 from spanwise.render.elements import Element, Example, Examples, Heatmap, MarkedText, Section, Table
 
@@ -20,17 +20,17 @@ BUCKETS = (
     "span_length",
     "nesting",
 )
+RELATION_BUCKETS = ("distance", "grouped_entity_length", "grouped_sentence_length")
 ALPHA = 0.05
 
 
-def comparison_section(analysis: Analysis) -> Section:
+def comparison_section(analysis: Analysis, comparison: Comparison) -> Section:
     """Scores side by side, heatmaps of differences as in BL-NER's Tables 6 and 7, tests, disagreements."""
-    assert analysis.comparison is not None  # noqa: S101
-    elements: list[Element] = [_score_table(analysis), _test_table(analysis.comparison)]
+    elements: list[Element] = [_score_table(analysis), _test_table(comparison)]
     elements += _bucket_heatmaps(analysis)
     elements.append(_error_heatmap(analysis))
-    if analysis.comparison.disagreements:
-        elements.append(_disagreement_examples(analysis.comparison))
+    if comparison.disagreements:
+        elements.append(_disagreement_examples(comparison))
     first = next(iter(analysis.systems))
     return Section(
         "comparison", "Comparison", tuple(elements), f"Heatmaps show differences to {first}, in percentage points."
@@ -73,19 +73,31 @@ def _test_table(comparison: Comparison) -> Table:
 
 
 def _bucket_heatmaps(analysis: Analysis) -> Iterator[Heatmap]:
-    for key in BUCKETS:
-        found = {name: one.breakdowns[key] for name, one in analysis.systems.items() if key in one.breakdowns}
-        if not found:
-            continue
+    for prefix, found in _compared(analysis):
         first = next(iter(found.values()))
         columns = [name for name in first.groups if any(has_items(one.groups[name]) for one in found.values())]
         values = tuple(
             tuple(_difference(one.groups[name], first.groups[name]) for name in columns) for one in found.values()
         )
         yield Heatmap(
-            f"Difference in F1 by {first.title}", tuple(found), tuple(columns), values, diverging=True,
-            row_title="system", column_title=first.title,
-        )  # fmt: skip
+            f"{prefix}Difference in F1 by {first.title}",
+            tuple(found),
+            tuple(columns),
+            values,
+            diverging=True,
+            row_title="system",
+            column_title=first.title,
+        )
+
+
+def _compared(analysis: Analysis) -> Iterator[tuple[str, dict[str, Breakdown]]]:
+    """The breakdowns of all systems: of entities, then of relations by RE+."""
+    systems = analysis.systems
+    for key in BUCKETS:
+        if found := {name: one.breakdowns[key] for name, one in systems.items() if key in one.breakdowns}:
+            yield "", found
+    for key in RELATION_BUCKETS if analysis.relation_labels else ():
+        yield "RE+: ", {name: one.relations["RE+"].breakdowns[key] for name, one in systems.items()}
 
 
 def _difference(one: Estimate, first: Estimate) -> float | None:

@@ -62,7 +62,7 @@ def report(analysis: Analysis, title: str = "Error analysis") -> Report:
     """The report of an analysis. Sections without content are left out."""
     sections = [
         _scores_section(analysis),
-        *([comparison_section(analysis)] if analysis.comparison else []),
+        *([comparison_section(analysis, analysis.comparison)] if analysis.comparison else []),
         _errors_section(analysis),
         *(_breakdown_section(analysis, key) for key in BREAKDOWN_SECTIONS),
         *_relation_sections(analysis),
