@@ -7,13 +7,15 @@ runs are not repeated, and an interrupted run resumes from its checkpoint.
 from __future__ import annotations
 
 from spanwise.benchmark.comparison import Comparison, compare
+from spanwise.benchmark.papers import Exhibit, exhibits, results_folder
 from spanwise.benchmark.results import append_result, read_results, recorded
 from spanwise.benchmark.runs import Run, corpus_name, execute, find_results, plan, run_suite
 from spanwise.benchmark.suite import Suite, Variant, names
-from spanwise.benchmark.table import Row, Table, check_groups, get_path, markdown, summarize
+from spanwise.benchmark.table import Row, Table, check_groups, get_path, markdown, summarize, to_element
 
 __all__ = [
     "Comparison",
+    "Exhibit",
     "Row",
     "Run",
     "Suite",
@@ -24,6 +26,7 @@ __all__ = [
     "compare",
     "corpus_name",
     "execute",
+    "exhibits",
     "find_results",
     "get_path",
     "markdown",
@@ -31,6 +34,8 @@ __all__ = [
     "plan",
     "read_results",
     "recorded",
+    "results_folder",
     "run_suite",
     "summarize",
+    "to_element",
 ]

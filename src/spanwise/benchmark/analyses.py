@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spanwise.analysis import Analysis, SystemAnalysis, analyze
 from spanwise.analysis.results import Breakdown
-from spanwise.benchmark.papers import RESULTS, Exhibit
+from spanwise.benchmark.papers import Exhibit
 from spanwise.benchmark.predictions import predictions_path, read_predictions
 from spanwise.benchmark.results import Result
 from spanwise.corpora.selection import Selection, select
@@ -36,9 +36,9 @@ def _data(result: Result) -> Selection:
     return select(recipe.data, seed=result["seed"])
 
 
-def from_predictions(exhibit: Exhibit, corpus: str, results: Sequence[Result], folder: Path = RESULTS) -> list[Element]:
+def from_predictions(exhibit: Exhibit, corpus: str, results: Sequence[Result], folder: Path) -> list[Element]:
     """The tables and charts of an exhibit that needs predictions."""
-    found = analyze_results(results, exhibit.folder(folder))
+    found = analyze_results(results, folder)
     title = f"{exhibit.title}; {corpus} {results[0]['split']}"
     note = f"The paper: {exhibit.says}." if exhibit.says else ""
     systems = list(found.systems.values())

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 
 from spanwise import corpora
-from spanwise.benchmark.papers import FROM_PREDICTIONS, RESULTS, Exhibit
+from spanwise.benchmark.papers import FROM_PREDICTIONS, Exhibit
 from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite, base
 from spanwise.benchmark.table import get_path, summarize
@@ -18,8 +18,8 @@ from spanwise.render.elements import Bars, Element, Heatmap, Lines, Scatter, Ser
 Grid = Mapping[str, Mapping[str, Value]]  # row, column, value
 
 
-def show(exhibit: Exhibit, corpus: str, results: Sequence[Result], folder: Path = RESULTS) -> list[Element]:
-    """The tables and charts of an exhibit on a corpus, from results that hold what it shows."""
+def show(exhibit: Exhibit, corpus: str, results: Sequence[Result], folder: Path) -> list[Element]:
+    """The tables and charts of an exhibit on a corpus, from results in a folder that hold what it shows."""
     if exhibit.shows == "statistics":
         return [statistics(exhibit)]
     if not results:

@@ -77,19 +77,16 @@ class Exhibit(BaseModel):
         folds = 1 if corpus in folded else None
         return plan(self.suite, corpus, seeds or self.seeds, folds=folds, variants=self.variants)
 
-    def folder(self, results: Path = RESULTS) -> Path:
-        return results_folder(self.suite, results) if self.suite else results
-
-    def holds(self, result: Result, results: Path) -> bool:
-        """Whether a recorded result has what the exhibit shows."""
+    def holds(self, result: Result, folder: Path) -> bool:
+        """Whether a result that is recorded in this folder has what the exhibit shows."""
         if self.shows in FROM_PREDICTIONS:
-            return predictions_path(self.folder(results), result).is_file()
+            return predictions_path(folder, result).is_file()
         return get_path(result, HELD.get(self.shows, "entities.micro")) is not None
 
     def found(self, corpus: str, results: Path = RESULTS, seeds: int = MAX_SEEDS) -> list[Result]:
         """The recorded results that it can show."""
-        runs = self.plan(corpus, seeds)
-        return [result for result in find_results(runs, self.folder(results)) if self.holds(result, results)]
+        folder = results_folder(self.suite, results) if self.suite else results
+        return [result for result in find_results(self.plan(corpus, seeds), folder) if self.holds(result, folder)]
 
 
 def results_folder(suite: str, results: Path = RESULTS) -> Path:

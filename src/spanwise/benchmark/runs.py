@@ -141,11 +141,17 @@ def run_suite(
     jobs: int = 1,
     keep: bool = False,
     finished: Callable[[Result], None] = lambda _: None,
+    usable: Callable[[Result], bool] = lambda _: True,
 ) -> list[Result]:
-    """Execute the runs without a result, `jobs` at a time; return all results. Parallel runs use one thread each."""
+    """Execute the runs without a usable result, `jobs` at a time; return all results.
+
+    Parallel runs use one thread each.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     done = recorded(folder)
-    for result in _execute_all([run for run in runs if run.name not in done], folder, jobs, keep):
+    for result in _execute_all(
+        [run for run in runs if run.name not in done or not usable(done[run.name])], folder, jobs, keep
+    ):
         append_result(folder, result)
         finished(result)
     return find_results(runs, folder)

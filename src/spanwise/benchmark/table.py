@@ -11,6 +11,7 @@ from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
 from spanwise.errors import InputError
 from spanwise.plural import counted
+from spanwise.render import elements
 
 ALL_RUNS = "mean of all runs"
 GROUPS = {"width": "widths", "nesting": "nesting"}  # grouping of F1: its key in a result
@@ -105,6 +106,11 @@ def get_path(result: Mapping[str, Any], path: str) -> Any:
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
+
+
+def to_element(table: Table) -> elements.Table:
+    """The table for a page or a paper: cells as they are printed."""
+    return elements.Table(table.title, tuple(table.header), tuple(map(tuple, table.body)), table.spread)
 
 
 def markdown(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
