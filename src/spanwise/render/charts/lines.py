@@ -77,6 +77,6 @@ def _sample(index: int) -> str:
 
 
 def _description(chart: Lines) -> str:
-    pairs = ((one, x, value) for one in chart.series for x, value in zip(chart.x, one.values, strict=False))
+    pairs = [(one, x, value) for one in chart.series for x, value in zip(chart.x, one.values, strict=False)]
     kind = f"Lines of {clean(chart.y_title)}" + (f" over {clean(chart.x_title)}" if chart.x_title else "")
-    return described(kind, (_said(*pair) for pair in pairs))
+    return described(kind, (_said(one, x, value) for one, x, value in pairs if finite(x) is not None))
