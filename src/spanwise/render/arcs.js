@@ -191,9 +191,9 @@
   function shown({ paths, labels }, boxes, area) {
     const entities = grouped(boxes, (box) => box.mark.dataset.entity);
     return paths.flatMap((path, i) => {
-      if (getComputedStyle(path).display === "none") return [];
-      const ends = nearest(entities.get(path.dataset.head), entities.get(path.dataset.tail));
-      return [joined(path, labels[i], ends, area)];
+      const [heads, tails] = [entities.get(path.dataset.head), entities.get(path.dataset.tail)];
+      if (getComputedStyle(path).display === "none" || !heads || !tails) return []; // in a closed part of the page
+      return [joined(path, labels[i], nearest(heads, tails), area)];
     });
   }
 

@@ -36,6 +36,7 @@ from spanwise.render.scripts import script, script_policy
 from spanwise.render.tables import formatted, numeric_columns
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_OPEN = 3  # examples whose texts are shown from the start
 _NAME = 60  # the most characters of a file's name
 
 
@@ -103,13 +104,15 @@ class _Page:
         )
 
     def _examples(self, examples: Examples) -> str:
-        cases = "".join(map(self._case, examples.examples)) or '<p class="empty">There are none.</p>\n'
+        cases = "".join(self._case(example, number < _OPEN) for number, example in enumerate(examples.examples))
+        cases = cases or '<p class="empty">There are none.</p>\n'
         return f'<div class="cases">\n{_heading(examples.title)}{_note(examples.note)}{cases}</div>\n'
 
-    def _case(self, example: Example) -> str:
+    def _case(self, example: Example, is_open: bool) -> str:
         times = f'<span class="times">{counted(example.count, "time")}</span>' if example.count > 1 else ""
         texts = "".join(map(self._text, example.texts))
-        return f'<div class="case">\n<h4>{_words(example.title)}{times}</h4>\n{texts}</div>\n'
+        head = f"<summary><h4>{_words(example.title)}{times}</h4></summary>"
+        return f'<details class="case"{" open" if is_open else ""}>\n{head}\n{texts}</details>\n'
 
     def _text(self, text: MarkedText) -> str:
         heading = escaped(text.heading)
@@ -150,7 +153,7 @@ def _anchor(number: int, section: Section) -> str:
 
 def _slug(text: str) -> str:
     """Letters, digits and hyphens, for addresses and file names."""
-    plain = unicodedata.normalize("NFKD", text[:1000]).encode("ascii", "ignore").decode().lower()
+    plain = unicodedata.normalize("NFKD", text[:1000].replace("+", " plus ")).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_NAME].rstrip("-") or "chart"
 
 

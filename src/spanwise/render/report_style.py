@@ -10,7 +10,7 @@ html{scroll-behavior:smooth;scroll-padding-top:1rem}
 @media (prefers-reduced-motion:reduce){html{scroll-behavior:auto}}
 .wrap{max-width:82rem}
 a{color:inherit;text-underline-offset:.2em;text-decoration-color:var(--quiet)}
-:is(a,button,.scroll):focus-visible{outline:2px solid var(--ink);outline-offset:2px;border-radius:4px}
+:is(a,button,summary,.scroll):focus-visible{outline:2px solid var(--ink);outline-offset:2px;border-radius:4px}
 .facts{display:flex;flex-wrap:wrap;gap:.3rem 1.6rem;margin:.7rem 0 0;font-size:.9rem}
 .facts div{display:flex;gap:.45em;min-width:0}
 .facts dt{color:var(--quiet)}
@@ -45,7 +45,7 @@ tbody tr:last-child td{border-bottom:0}
 .words{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden;max-width:24rem;
 width:max-content;white-space:normal;overflow-wrap:anywhere;unicode-bidi:plaintext}
 :is(h1,h2,h3,h4) .words,.contents .words{width:auto;max-width:100%}
-.facts .words{width:auto;max-width:20rem}
+.facts .words{width:auto;max-width:46rem;-webkit-line-clamp:6}
 .range,[data-missing]{color:var(--quiet)}
 .range{font-size:.92em}
 th button{display:inline-flex;align-items:center;gap:.35em;margin:-.2rem;padding:.2rem;border:0;background:none;
@@ -59,10 +59,16 @@ th[aria-sort=descending] button::after{content:"\\2193";opacity:1}
 .save{margin-top:.7rem;padding:.25rem .7rem;border:1px solid var(--line);border-radius:8px;background:none;
 color:var(--quiet);font:inherit;font-size:.8rem;cursor:pointer}
 .save:hover{border-color:var(--quiet);color:var(--ink)}
-.case{margin:.8rem 0 0;padding:.9rem 1.25rem 1rem;background:var(--card);border:1px solid var(--line);
-border-radius:14px}
-.case h4{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.2rem 1rem;margin:0 0 .2rem;font-size:.95rem;
-font-weight:620}
+.case{margin:.45rem 0 0;padding:0 1.25rem;background:var(--card);border:1px solid var(--line);border-radius:14px;
+color:inherit;font-size:inherit}
+.case[open]{padding-bottom:1rem}
+.case>summary{display:flex;align-items:baseline;gap:.6rem;margin:0 -1.25rem;padding:.6rem 1.25rem;border-radius:14px;
+list-style:none;cursor:pointer}
+.case>summary::-webkit-details-marker{display:none}
+.case>summary::before{content:"\\25B8";flex:none;color:var(--quiet)}
+.case[open]>summary::before{content:"\\25BE"}
+.case h4{flex:1;display:flex;flex-wrap:wrap;justify-content:space-between;gap:.1rem 1rem;min-width:0;margin:0;
+font-size:.92rem;font-weight:600}
 .case h4>*{min-width:0;overflow-wrap:anywhere;unicode-bidi:plaintext}
 .times{flex:none;color:var(--quiet);font-weight:450}
 .case .doc{display:grid;grid-template-columns:8rem minmax(0,1fr);gap:0 1rem;margin:0;padding:.45rem 0 0;border:0;
@@ -77,7 +83,7 @@ text-overflow:ellipsis;unicode-bidi:plaintext}
 .contents ol{display:flex;flex-wrap:wrap;gap:.35rem}
 .contents li{min-width:0}
 .contents a{padding:.2rem .7rem;border:1px solid var(--line);border-radius:99px;background:var(--card)}}
-@media (max-width:34rem){figure,.case{padding:.9rem .9rem 1rem}.case .doc{grid-template-columns:minmax(0,1fr)}
+@media (max-width:34rem){figure{padding:.9rem .9rem 1rem}.case .doc{grid-template-columns:minmax(0,1fr)}
 .case h5{margin:0;white-space:nowrap}.case details{grid-column:1}}
 @media print{.contents,.save{display:none}.page{display:block}figure,.case{break-inside:avoid}
 .scroll{max-height:none;overflow:visible}}
