@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --hide-scrollbars --remote-debugging-pipe"

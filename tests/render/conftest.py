@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import BROWSERS
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --virtual-time-budget=3000 --dump-dom"

@@ -13,6 +13,7 @@ import typer
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError, shortened
+from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -100,7 +101,8 @@ def _names(predictions: Sequence[Path], given: Sequence[str]) -> list[str]:
         raise InputError("there are no predictions; give one or more files of predictions after the gold file.")
     if given and len(given) != len(predictions):
         raise InputError(
-            f"there are {len(predictions)} files of predictions and {len(given)} names; give one --name each."
+            f"there are {counted(len(predictions), 'file')} of predictions and {counted(len(given), 'name')}; "
+            f"give one --name each."
         )
     names = list(given) or [path.stem if path.suffix in _SUFFIXES else path.name for path in predictions]
     for one in names:

@@ -191,9 +191,9 @@
   function shown({ paths, labels }, boxes, area) {
     const entities = grouped(boxes, (box) => box.mark.dataset.entity);
     return paths.flatMap((path, i) => {
-      const [heads, tails] = [entities.get(path.dataset.head), entities.get(path.dataset.tail)];
-      if (getComputedStyle(path).display === "none" || !heads || !tails) return []; // in a closed part of the page
-      return [joined(path, labels[i], nearest(heads, tails), area)];
+      if (getComputedStyle(path).display === "none") return [];
+      const ends = nearest(entities.get(path.dataset.head), entities.get(path.dataset.tail));
+      return [joined(path, labels[i], ends, area)];
     });
   }
 
@@ -303,10 +303,12 @@
     view.article.addEventListener("pointerover", (event) => emphasise(view, event.target));
     view.article.addEventListener("pointerleave", () => emphasise(view, view.article));
   }
-  draw(views);
-  document.fonts.ready.then(() => draw(views));
-  document.addEventListener("change", () => draw(views));
-  const resized = new ResizeObserver(() => draw(views.filter((view) => view.size !== sizeOf(view))));
+  // Those in a closed part of the page wait: when it opens, their size changes.
+  const open = () => views.filter(({ text }) => text.checkVisibility());
+  draw(open());
+  document.fonts.ready.then(() => draw(open()));
+  document.addEventListener("change", () => draw(open()));
+  const resized = new ResizeObserver(() => draw(open().filter((view) => view.size !== sizeOf(view))));
   for (const view of views) resized.observe(view.text);
   // On paper the lines break elsewhere: there the lists stand in for the arcs.
   addEventListener("beforeprint", () => views.forEach((view) => (view.list.open = true)));

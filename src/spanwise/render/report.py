@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from spanwise.document import Document
-from spanwise.plural import counted
 from spanwise.render.arcs import ARCS, Arcs
 from spanwise.render.charts import to_svg
 from spanwise.render.elements import (
@@ -109,7 +108,7 @@ class _Page:
         return f'<div class="cases">\n{_heading(examples.title)}{_note(examples.note)}{cases}</div>\n'
 
     def _case(self, example: Example, is_open: bool) -> str:
-        times = f'<span class="times">{counted(example.count, "time")}</span>' if example.count > 1 else ""
+        times = f'<span class="times">×{example.count:,}</span>' if example.count > 1 else ""
         texts = "".join(map(self._text, example.texts))
         head = f"<summary><h4>{_words(example.title)}{times}</h4></summary>"
         return f'<details class="case"{" open" if is_open else ""}>\n{head}\n{texts}</details>\n'

@@ -15,7 +15,7 @@ a{color:inherit;text-underline-offset:.2em;text-decoration-color:var(--quiet)}
 .facts div{display:flex;gap:.45em;min-width:0}
 .facts dt{color:var(--quiet)}
 .facts dd{margin:0;font-weight:600}
-.page{display:grid;grid-template-columns:13rem minmax(0,1fr);gap:2.5rem;margin-top:2rem}
+.page{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:2rem;margin-top:2rem}
 .contents{position:sticky;top:1rem;align-self:start;max-height:calc(100vh - 2rem);overflow-y:auto;font-size:.9rem}
 .contents h2{margin:0 0 .5rem;color:var(--quiet);font-size:.75rem;font-weight:600;letter-spacing:.05em;
 text-transform:uppercase}
@@ -35,7 +35,7 @@ h3{margin:0 0 .6rem;font-size:1rem;font-weight:640;overflow-wrap:anywhere;overfl
 figure .note,.cases>.note{margin:.6rem 0 0;max-width:46rem;overflow-wrap:anywhere}
 .scroll{overflow:auto;max-height:36rem}
 table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}
-th,td{padding:.36rem .7rem;border-bottom:1px solid var(--line);text-align:start;white-space:nowrap}
+th,td{padding:.36rem .55rem;border-bottom:1px solid var(--line);text-align:start;white-space:nowrap}
 :is(th,td):first-child{padding-inline-start:.2rem}
 thead th{position:sticky;top:0;z-index:1;background:var(--card);color:var(--quiet);font-weight:600;
 vertical-align:bottom}
@@ -45,6 +45,7 @@ tbody tr:last-child td{border-bottom:0}
 .words{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden;max-width:24rem;
 width:max-content;white-space:normal;overflow-wrap:anywhere;unicode-bidi:plaintext}
 :is(h1,h2,h3,h4) .words,.contents .words{width:auto;max-width:100%}
+thead .words{max-width:9rem}
 .facts .words{width:auto;max-width:46rem;-webkit-line-clamp:6}
 .range,[data-missing]{color:var(--quiet)}
 .range{font-size:.92em}

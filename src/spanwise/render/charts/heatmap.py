@@ -48,6 +48,7 @@ class _Grid:
         top = (wanted * _SINE + 16 if turned else SIZE + 12) + (SIZE + 8 if chart.column_title else 0)
         overhang = wanted * _SINE if turned else 0
         width = left + max(1, len(chart.columns)) * cell + max(8, overhang - cell / 2 + 8)
+        width = max(width, text_width(fitted(chart.column_title, 2 * NAME)) + 16)
         height = top + max(1, len(chart.rows)) * CELL_HEIGHT + 8
         dense = len(chart.rows) * len(chart.columns) > _DENSE
         return cls(left, top, cell, turned, width, height, max(map(abs, numbers), default=0) or 1, dense)
@@ -60,10 +61,12 @@ def _places(chart: Heatmap) -> Iterator[tuple[int, int]]:
 def _names(chart: Heatmap, grid: _Grid) -> Iterator[str]:
     middle = grid.top + len(chart.rows) * CELL_HEIGHT / 2
     if chart.row_title:
-        yield text(SIZE, middle, chart.row_title, anchor="middle", kind="quiet", turn=-90, room=grid.height)
+        room = 2 * min(middle, grid.height - middle)
+        yield text(SIZE, middle, chart.row_title, anchor="middle", kind="quiet", turn=-90, room=room)
     if chart.column_title:
-        across = grid.left + len(chart.columns) * grid.cell / 2
-        yield text(across, SIZE, chart.column_title, anchor="middle", kind="quiet", room=grid.width)
+        half = text_width(fitted(chart.column_title, 2 * NAME)) / 2 + 8
+        across = max(half, min(grid.width - half, grid.left + len(chart.columns) * grid.cell / 2))
+        yield text(across, SIZE, chart.column_title, anchor="middle", kind="quiet", room=2 * NAME)
     for row, name in enumerate(chart.rows):
         y = grid.top + (row + 0.5) * CELL_HEIGHT + SIZE / 3
         yield text(grid.left - 8, y, name, anchor="end", room=NAME)
@@ -84,6 +87,7 @@ def _cell(chart: Heatmap, grid: _Grid, row: int, column: int) -> Iterator[str]:
         return
     kind = "low" if number < 0 else "high"
     strength = _STRONGEST * abs(number) / grid.strongest
+    number = round(number, chart.digits) + 0.0  # + 0.0: no minus before zero
     shown = f"{number:{'+' if chart.diverging and number else ''}.{chart.digits}f}"
     title = f"{fitted(chart.rows[row], 300)}, {fitted(chart.columns[column], 300)}: {shown}"
     yield box(x + 1, y + 1, grid.cell - 2, CELL_HEIGHT - 2, kind, getattr(LIGHT, kind), opacity=strength, title=title)
