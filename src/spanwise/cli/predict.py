@@ -96,7 +96,8 @@ def predict(
     extractor = Extractor.from_pretrained(model, device=device, reader=reader)
     if labels is not None:
         extractor = extractor.with_labels(Descriptions.load(labels).entities)
-    thresholds = parse_thresholds(threshold, label_threshold or (), extractor.pipeline.threshold, extractor.schema)
+    own = extractor.pipeline.own_thresholds(extractor.schema)
+    thresholds = parse_thresholds(threshold, label_threshold or (), own)
     documents = _read(source, lines, from_, formats.parse_columns(tag_columns), given, skip_bad, report)
     if given:
         found = extractor.relate(documents, relation_threshold=relation_threshold)

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from spanwise.decoding.probabilities import sigmoid, softmax
+from spanwise.decoding.probabilities import scaled, sigmoid, softmax
 from spanwise.decoding.spans import SpanScores, select_spans
 from spanwise.schema import Schema
 from spanwise.seam.batch import Array, Batch, Bools, Floats, Ints
@@ -87,9 +87,15 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
         thresholds: ScoreThresholds,
         given: PredictedSpans | None = None,
     ) -> Proposal[PairRows[Ints]]:
-        options = {"nested": self.nested, "multi_label": self.multi_label}
         if given is None:
-            given = select_spans(first.logits, batch.proposals.spans, thresholds.entities, **options)
+            given = select_spans(
+                first.logits,
+                batch.proposals.spans,
+                thresholds.entities,
+                nested=self.nested,
+                multi_label=self.multi_label,
+                temperature=thresholds.temperature,
+            )
         return Proposal(given, (PairRows(given.spans, pairs) for pairs in self.pairs(given)))
 
     def pairs(self, predicted: PredictedSpans, block_size: int = PAIR_BLOCK_SIZE) -> Iterator[Ints]:
@@ -126,7 +132,7 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
         self, predicted: PredictedSpans, pairs: Ints, logits: Floats, thresholds: ScoreThresholds
     ) -> PredictedRelations:
         """The allowed types of each pair whose probability reaches the threshold."""
-        probability = self._probabilities(predicted, pairs, logits)
+        probability = self._probabilities(predicted, pairs, scaled(logits, thresholds.relation_temperature))
         row, label = np.nonzero(self._reportable(predicted, pairs) & (probability >= thresholds.relations))
         return PredictedRelations(pairs[row], label, probability[row, label])
 

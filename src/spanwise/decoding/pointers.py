@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from spanwise.decoding.overlaps import non_overlapping_rows
-from spanwise.decoding.probabilities import sigmoid
+from spanwise.decoding.probabilities import scaled, sigmoid
 from spanwise.seam.batch import Array, Batch, Floats, Ints
 from spanwise.seam.decoder import (
     Decoder,
@@ -78,7 +78,7 @@ class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores
             return Proposal(given)
         length, labels = first.start.shape[1:]
         hidden = ~batch.words.scored.astype(np.bool_)
-        start, end = (_by_label(logits, hidden) for logits in first)  # [B·C, T]
+        start, end = (_by_label(scaled(logits, thresholds.temperature), hidden) for logits in first)  # [B·C, T]
         match = {"heuristic": match_heuristic, "nearest": match_nearest, "classifier": match_all}[self.matching]
         begin, last = match(start, end)
         group, position = np.divmod(begin, length)
@@ -99,7 +99,7 @@ class PointerDecoder(Decoder[PointerScores[Floats], CellRows[Array], MatchScores
         thresholds: ScoreThresholds,
     ) -> list[Prediction]:
         predicted = proposal.spans
-        blocks = [sigmoid(scores.logits) for _, scores in second]
+        blocks = [sigmoid(scaled(scores.logits, thresholds.temperature)) for _, scores in second]
         if blocks:  # empty without a classifier and for given entities
             joined = np.concatenate(blocks)
             predicted = predicted._replace(scores=np.minimum(joined, predicted.scores)).take(

@@ -7,6 +7,14 @@ import numpy as np
 from spanwise.seam.batch import Floats
 
 
+def scaled(logits: Floats, temperature: float) -> Floats:
+    """Logits divided by the temperature: above 1, probabilities become less certain; their order stays."""
+    if temperature == 1:
+        return logits
+    found: Floats = logits / temperature
+    return found
+
+
 def sigmoid(logits: Floats) -> Floats:
     """1 / (1 + e^-x), without overflow."""
     small = np.exp(-np.abs(logits))

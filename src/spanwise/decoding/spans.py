@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from spanwise.decoding.overlaps import non_overlapping_rows
-from spanwise.decoding.probabilities import sigmoid, softmax
+from spanwise.decoding.probabilities import scaled, sigmoid, softmax
 from spanwise.seam.batch import Array, Batch, Floats, Ints
 from spanwise.seam.decoder import (
     Decoder,
@@ -61,8 +62,10 @@ class SpanDecoder(Decoder[SpanScores[Floats], NoRows, NoRows]):
     ) -> Proposal[NoRows]:
         if given is not None:
             return Proposal(given)
-        options = {"nested": self.nested, "multi_label": self.multi_label}
-        return Proposal(select_spans(first.logits, batch.proposals.spans, thresholds.entities, **options))
+        select = partial(
+            select_spans, nested=self.nested, multi_label=self.multi_label, temperature=thresholds.temperature
+        )
+        return Proposal(select(first.logits, batch.proposals.spans, thresholds.entities))
 
 
 @dataclass(frozen=True)
@@ -98,20 +101,22 @@ class TwoStageSpanDecoder(Decoder[ScreeningScores[Floats], SpanRows[Array], Span
         batch: Batch[Array],
         thresholds: ScoreThresholds,
     ) -> list[Prediction]:
-        options = {"nested": self.nested, "multi_label": self.multi_label}
-        found = [select_spans(s.logits, r.spans, thresholds.entities, **options) for r, s in second]
+        select = partial(
+            select_spans, nested=self.nested, multi_label=self.multi_label, temperature=thresholds.temperature
+        )
+        found = [select(s.logits, r.spans, thresholds.entities) for r, s in second]
         return to_predictions(found[0] if found else proposal.spans, batch.size)
 
 
 def select_spans(
-    logits: Floats, spans: Array, thresholds: Floats, *, nested: bool, multi_label: bool
+    logits: Floats, spans: Array, thresholds: Floats, *, nested: bool, multi_label: bool, temperature: float = 1.0
 ) -> PredictedSpans:
     """Select spans and their labels; in flat mode, only the most probable of overlapping spans.
 
     Softmax selects the best class if it is a label and reaches its threshold; sigmoid selects every label that does.
     logits [N, 1 + E] or [N, E]; spans [N, 3], grouped by example; thresholds [E]
     """
-    rows, labels, scores = (_independent if multi_label else _exclusive)(logits, thresholds)
+    rows, labels, scores = (_independent if multi_label else _exclusive)(scaled(logits, temperature), thresholds)
     found = PredictedSpans(spans[rows].astype(np.int64, copy=False), labels, scores)
     if nested or not len(rows):
         return found

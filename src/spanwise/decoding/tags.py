@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.decoding.probabilities import softmax
+from spanwise.decoding.probabilities import scaled, softmax
 from spanwise.seam.batch import Array, Batch, Bools, Floats, Ints
 from spanwise.seam.decoder import Decoder, NoRows, PredictedSpans, Proposal, ScoreThresholds
 
@@ -47,20 +47,23 @@ class TagDecoder(Decoder[TagScores[Floats], NoRows, NoRows]):
         if given is not None:
             return Proposal(given)
         scored = batch.words.scored.astype(np.bool_)
-        tags, probability = best_chains(first, scored) if self.crf else best_tags(first.emissions)
+        temperature = thresholds.temperature
+        tags, probability = (
+            best_chains(first, scored, temperature) if self.crf else best_tags(first.emissions, temperature)
+        )
         return Proposal(combine_tags(np.where(scored, tags, 0), probability, thresholds.entities))
 
 
-def best_tags(emissions: Floats) -> tuple[Ints, Floats]:
+def best_tags(emissions: Floats, temperature: float = 1.0) -> tuple[Ints, Floats]:
     """Each word's best tag and its probability, which is set to 1 for O. [B, T, C] -> [B, T] each"""
     tags = emissions.argmax(-1)
     probability = np.ones(tags.shape, np.float32)
     entity = tags > 0
-    probability[entity] = softmax(emissions[entity]).max(-1, initial=0.0)
+    probability[entity] = softmax(scaled(emissions[entity], temperature)).max(-1, initial=0.0)
     return tags, probability
 
 
-def best_chains(scores: TagScores[Floats], scored: Bools) -> tuple[Ints, Floats]:
+def best_chains(scores: TagScores[Floats], scored: Bools, temperature: float = 1.0) -> tuple[Ints, Floats]:
     """The best chain over the scored words of each example, and the marginal probabilities of its tags."""
     shift = scored.argmax(1)[:, None]  # context words come before the chain
     length = scored.shape[1]
@@ -71,7 +74,7 @@ def best_chains(scores: TagScores[Floats], scored: Bools) -> tuple[Ints, Floats]
         *(part.astype(np.float64) for part in scores[1:]),
     )
     tags = chain.viterbi()
-    probability = np.take_along_axis(chain.marginals(), tags[..., None], axis=-1)[..., 0]
+    probability = np.take_along_axis(chain.divided(temperature).marginals(), tags[..., None], axis=-1)[..., 0]
     back = np.maximum(np.arange(length) - shift, 0)
     return np.take_along_axis(tags, back, axis=1), np.take_along_axis(probability, back, axis=1).astype(np.float32)
 
@@ -85,6 +88,11 @@ class Chain:
     transitions: Doubles  # [C, C]
     start: Doubles  # [C]
     end: Doubles  # [C]
+
+    def divided(self, temperature: float) -> Chain:
+        """The same chains with all scores divided by the temperature, which leaves the best chain the best."""
+        parts = (self.transitions, self.start, self.end)
+        return Chain(self.emissions / temperature, self.mask, *(part / temperature for part in parts))
 
     def viterbi(self) -> Ints:
         """BL-NER eq. 11: the best chain. -> [B, T]; values after a chain's end have no meaning."""

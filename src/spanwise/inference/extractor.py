@@ -15,6 +15,7 @@ from spanwise.inference.inputs import C, Text, Words, from_words, split_pairs, t
 from spanwise.inference.sources import model_folder
 from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
+from spanwise.pipeline.tuning import Tuning
 from spanwise.schema import Schema
 
 CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
@@ -168,6 +169,11 @@ class Extractor:
             raise InputError("labels= maps each label to its description; give at least one label and no empty text.")
         task = self.pipeline.task_for_labels(labels)
         return Extractor(self.pipeline, token_budget=self.token_budget, task=task)
+
+    def with_tuning(self, tuning: Tuning) -> Extractor:
+        """An extractor with the same weights and other thresholds and temperatures."""
+        pipeline = self.pipeline.with_tuning(tuning)
+        return Extractor(pipeline, card=self.card, token_budget=self.token_budget, task=self.task)
 
     @overload
     def stream(

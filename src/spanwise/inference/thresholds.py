@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from spanwise.errors import InputError
-from spanwise.schema import Schema
 
 
-def parse_thresholds(
-    everywhere: float | None, per_label: Iterable[str], default: float, schema: Schema
-) -> dict[str, float]:
-    """One threshold per entity type, from a common one (else the default) and `LABEL=VALUE` exceptions."""
-    thresholds = dict.fromkeys(schema.entity_names, default if everywhere is None else everywhere)
+def parse_thresholds(everywhere: float | None, per_label: Iterable[str], own: Mapping[str, float]) -> dict[str, float]:
+    """One threshold per entity type, from a common one (else the model's own) and `LABEL=VALUE` exceptions."""
+    thresholds = dict(own) if everywhere is None else dict.fromkeys(own, everywhere)
     for assignment in per_label:
         label, equals, value = assignment.rpartition("=")
         try:

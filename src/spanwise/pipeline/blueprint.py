@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from spanwise.errors import InputError
 from spanwise.pipeline.pipeline import Member
+from spanwise.pipeline.tuning import Tuning
 from spanwise.recipe import BundleSection, EncoderConfig, ModelSection, Recipe
 from spanwise.schema import Schema
 from spanwise.text.profile import DataProfile
@@ -20,6 +22,7 @@ class Blueprint:
     bundle: BundleSection | None = None
     threshold: float | None = None  # lowest probability of an entity, where a call names none; None: the model's own
     reader: str | None = None  # None: `model`
+    tuning: Mapping[str, Tuning] = field(default_factory=dict)  # by member
 
     @classmethod
     def from_recipe(cls, recipe: Recipe, profile: DataProfile) -> Blueprint:
@@ -39,7 +42,13 @@ class Blueprint:
 
     def members(self, schema: Schema) -> tuple[Member, ...]:
         return tuple(
-            Member(s.name, s.config.traits(), s.config.proposer(schema), s.config.decoder(schema))
+            Member(
+                s.name,
+                s.config.traits(),
+                s.config.proposer(schema),
+                s.config.decoder(schema),
+                self.tuning.get(s.name, Tuning()),
+            )
             for s in self.sections
         )
 

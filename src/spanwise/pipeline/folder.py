@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -22,6 +23,7 @@ from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.encoders import check_vocabulary, quiet_transformers, remove_pooler
 from spanwise.pipeline.integrity import FORMAT, SizeLimit, check_version, checksum, verify_checksums
 from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.pipeline.tuning import Tuning
 from spanwise.recipe import BundleSection, EncoderConfig, ModelSection
 from spanwise.renamed import stored_name, upgrade_keys
 from spanwise.schema import Schema
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 CONFIG, SCHEMA, WEIGHTS = "config.json", "schema.json", "model.safetensors"
+TUNING = "tuning"  # key of the config
 OBSOLETE = frozenset(("labels.read", "labels.read_by"))  # stored by earlier versions: encoded labels
 
 
@@ -62,6 +65,7 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
         "bundle": blueprint.bundle and blueprint.bundle.model_dump(mode="json"),
         "threshold": blueprint.threshold,
         "reader": blueprint.reader,
+        TUNING: _stored(blueprint.tuning),
         "members": {
             member.name: {
                 "traits": asdict(member.traits),
@@ -72,6 +76,23 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
         },
         "transformer": {**transformer.to_dict(), "_name_or_path": "", "model_type": transformer.model_type},
     }
+
+
+def store_tuning(folder: Path, member: str, tuning: Tuning) -> None:
+    """Store the thresholds and temperatures of one member; all else in the model folder stays as it is."""
+    config = _read_json(folder / CONFIG)
+    others = {name: values for name, values in (config.get(TUNING) or {}).items() if name != member}
+    write_text(folder / CONFIG, _json({**config, TUNING: {**others, **_stored({member: tuning})}}))
+
+
+def remove_tuning(folder: Path) -> None:
+    """The thresholds and temperatures of the trained model again, for all members, even if the stored are invalid."""
+    config = _read_json(folder / CONFIG)
+    write_text(folder / CONFIG, _json({key: value for key, value in config.items() if key != TUNING}))
+
+
+def _stored(tuning: Mapping[str, Tuning]) -> dict[str, Any]:
+    return {name: values.model_dump(mode="json") for name, values in tuning.items() if values != Tuning()}
 
 
 def save_weights(model: Trainable, path: Path) -> None:
@@ -112,7 +133,7 @@ def _build(folder: Path, config: dict[str, Any], schema: Schema, reader: str | N
         blueprint = _blueprint(config)
     except (KeyError, TypeError, ValueError, SpanwiseError) as error:
         raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
-    blueprint = blueprint.with_reader(reader)
+    blueprint = replace(blueprint.with_reader(reader), tuning=_tuning(folder, config, blueprint, schema))
     try:
         return TorchPipeline(blueprint, schema, transformer, tokenizer)
     except ModelError:
@@ -121,6 +142,33 @@ def _build(folder: Path, config: dict[str, Any], schema: Schema, reader: str | N
         raise ModelError(f"{folder / SCHEMA}: {error}") from None
     except (KeyError, TypeError, ValueError, RuntimeError, SpanwiseError) as error:
         raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
+
+
+def _tuning(folder: Path, config: dict[str, Any], blueprint: Blueprint, schema: Schema) -> dict[str, Tuning]:
+    """The stored tuning of the members; a folder that was never tuned has none."""
+    try:
+        stored = dict(config.get(TUNING) or {})
+        tuning = {str(name): Tuning.model_validate(values) for name, values in stored.items()}
+    except ValidationError as error:
+        first = error.errors()[0]
+        wrong = f"has {shortened('.'.join(map(str, first['loc'])))!r}: {first['msg']}"
+    except (TypeError, ValueError):
+        wrong = "is no mapping"
+    else:
+        unknown = _unknown_names(tuning, blueprint, schema)
+        if not unknown:
+            return tuning
+        wrong = f"names {shortened(repr(unknown[0]))}, which the model does not have"
+    raise ModelError(f"{folder / CONFIG}: the tuning {wrong}; remove it with `spanwise tune {folder} --reset`.")
+
+
+def _unknown_names(tuning: Mapping[str, Tuning], blueprint: Blueprint, schema: Schema) -> list[str]:
+    labels = {name for values in tuning.values() for name in values.thresholds}
+    relations = {name for values in tuning.values() for name in values.relation_thresholds}
+    members = {section.name for section in blueprint.sections}
+    return sorted(
+        {*(set(tuning) - members), *(labels - set(schema.entity_names)), *(relations - set(schema.relation_names))}
+    )
 
 
 def _blueprint(config: dict[str, Any]) -> Blueprint:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -13,11 +15,12 @@ from spanwise.errors import InputError
 from spanwise.pipeline.assembly import predicted_document, related_document
 from spanwise.pipeline.batches import prediction_batches
 from spanwise.pipeline.collate import collate, collate_given_entities, label_texts
+from spanwise.pipeline.tuning import Tuning
 from spanwise.schema import EntityType, Schema
 from spanwise.seam.batch import Array, Floats, LabelTexts
 from spanwise.seam.decoder import Decoder, Prediction, ScoreThresholds
 from spanwise.seam.proposals import Proposer
-from spanwise.seam.runner import Runner, run_stages
+from spanwise.seam.runner import Runner, SharedRunner, run_stages
 from spanwise.seam.traits import Traits
 from spanwise.text.alignment import align
 from spanwise.text.examples import Example, ExampleBuilder, LostGold
@@ -36,6 +39,7 @@ class Member:
     traits: Traits
     proposer: Proposer | None
     decoder: Decoder
+    tuning: Tuning = field(default_factory=Tuning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,12 @@ class Pipeline:
         self.threshold = reader.traits.threshold if threshold is None else threshold
         self.task = self.task_for(schema)
         self._warned = False
+
+    def with_tuning(self, tuning: Tuning) -> Self:
+        """The same model with other thresholds and temperatures; both share the weights."""
+        tuned = copy(self)
+        tuned.reader = replace(self.reader, tuning=tuning)
+        return tuned
 
     def task_for(self, schema: Schema, traits: Traits | None = None) -> Task:
         """Labels with what must be known of them to read text."""
@@ -130,10 +140,26 @@ class Pipeline:
         token_budget: int = TOKEN_BUDGET,
     ) -> list[Document]:
         """The same from examples that were built before."""
+        (found,) = self.predict_each(documents, groups, task, (thresholds,), token_budget)
+        return found
+
+    def predict_each(
+        self,
+        documents: Sequence[Document],
+        groups: Sequence[Sequence[Example]],
+        task: Task,
+        settings: Sequence[ScoreThresholds],
+        token_budget: int = TOKEN_BUDGET,
+    ) -> list[list[Document]]:
+        """The documents once per setting; the model runs once for all of them."""
         self._warn_truncated()
-        found = self._run(groups, task, thresholds, token_budget)
-        rows = zip(documents, groups, found, strict=True)
-        return [predicted_document(*row, task.schema, self.reader.traits) for row in rows]
+        return [
+            [
+                predicted_document(*row, task.schema, self.reader.traits)
+                for row in zip(documents, groups, found, strict=True)
+            ]
+            for found in self._run(groups, task, settings, token_budget)
+        ]
 
     def relate(
         self,
@@ -150,44 +176,55 @@ class Pipeline:
         self._warn_truncated()
         _warn_lost(LostGold.joined(lost for _, lost in built))
         groups = [examples for examples, _ in built]
-        found = self._run(groups, self.task, thresholds, token_budget, given=True)
+        (found,) = self._run(groups, self.task, (thresholds,), token_budget, given=True)
         return [related_document(*row, self.schema) for row in zip(rows, groups, found, strict=True)]
 
     def _run(
         self,
         groups: Sequence[Sequence[Example]],
         task: Task,
-        thresholds: ScoreThresholds,
+        settings: Sequence[ScoreThresholds],
         token_budget: int,
         *,
         given: bool = False,
-    ) -> list[list[Prediction]]:
-        """Predictions about the examples of each document, batched by length across documents."""
+    ) -> list[list[list[Prediction]]]:
+        """Predictions per setting about the examples of each document, batched by length across documents."""
         examples = [example for group in groups for example in group]
-        found: list[Prediction] = [Prediction()] * len(examples)
+        found = [[Prediction()] * len(examples) for _ in settings]
         for rows in prediction_batches(examples, token_budget):
             chosen = [examples[index] for index in rows]
-            for index, prediction in zip(rows, self._predictions(chosen, task, thresholds, given), strict=True):
-                found[index] = prediction
-        results = iter(found)
-        return [[next(results) for _ in group] for group in groups]
+            for place, predictions in zip(found, self._predictions(chosen, task, settings, given), strict=True):
+                for index, prediction in zip(rows, predictions, strict=True):
+                    place[index] = prediction
+        return [[[next(results) for _ in group] for group in groups] for results in map(iter, found)]
 
     def _predictions(
-        self, examples: Sequence[Example], task: Task, thresholds: ScoreThresholds, given: bool
-    ) -> list[Prediction]:
+        self, examples: Sequence[Example], task: Task, settings: Sequence[ScoreThresholds], given: bool
+    ) -> list[list[Prediction]]:
         batch = collate(examples, self.pieces, None if given else self.reader.proposer, labels=task.labels)
         entities = collate_given_entities(examples) if given else None
-        return run_stages(self.runner, self.reader.decoder, batch, thresholds, entities)
+        runner = self.runner if len(settings) == 1 else SharedRunner(self.runner)
+        return [run_stages(runner, self.reader.decoder, batch, setting, entities) for setting in settings]
 
     def thresholds(
         self, entities: Threshold | None, relations: Threshold | None, schema: Schema | None = None
     ) -> ScoreThresholds:
         """The lowest probability of every type; the model's own where none is given."""
         schema = schema or self.schema
+        tuning = self.reader.tuning
         return ScoreThresholds(
-            _vector(entities, schema.entity_names, self.threshold),
-            _vector(relations, schema.relation_names, self.reader.traits.relation_threshold),
+            _vector(entities, self.own_thresholds(schema)),
+            _vector(
+                relations,
+                tuning.relation_type_thresholds(schema.relation_names, self.reader.traits.relation_threshold),
+            ),
+            tuning.temperature,
+            tuning.relation_temperature,
         )
+
+    def own_thresholds(self, schema: Schema) -> dict[str, float]:
+        """The threshold of every entity type where a call names none: tuned, else of the recipe, else the model's."""
+        return self.reader.tuning.entity_thresholds(schema.entity_names, self.threshold)
 
     def _check_given(self, documents: Sequence[Document]) -> None:
         if not self.reader.traits.relations:
@@ -219,14 +256,15 @@ def _warn_lost(lost: LostGold) -> None:
             )
 
 
-def _vector(threshold: Threshold | None, names: Sequence[str], own: float) -> Floats:
+def _vector(threshold: Threshold | None, own: Mapping[str, float]) -> Floats:
+    """The threshold of each label; a label that a mapping does not name keeps its own."""
     threshold = own if threshold is None else threshold
     if not isinstance(threshold, Mapping):
-        threshold = dict.fromkeys(names, threshold)
+        threshold = dict.fromkeys(own, threshold)
     if odd := [value for value in threshold.values() if not isinstance(value, (int, float))]:
         raise InputError(f"a threshold is a number, or a mapping of labels to numbers, not {odd[0]!r}.")
-    if unknown := sorted(set(threshold) - set(names)):
-        raise InputError(f"unknown label {unknown[0]!r} in a threshold; choose from {', '.join(names)}.")
+    if unknown := sorted(set(threshold) - set(own)):
+        raise InputError(f"unknown label {unknown[0]!r} in a threshold; choose from {', '.join(own)}.")
     if wrong := [value for value in threshold.values() if not 0 <= value <= 1]:
         raise InputError(f"a threshold is a probability between 0 and 1, not {wrong[0]}.")
-    return np.array([float(threshold.get(name, own)) for name in names], np.float32)
+    return np.array([float(threshold.get(name, value)) for name, value in own.items()], np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from spanwise.pipeline.collate import collate
 from spanwise.pipeline.encoders import add_special_tokens, window_limits, word_encoder
 from spanwise.pipeline.pipeline import Pipeline, Task
 from spanwise.pipeline.torch_runner import TorchRunner
+from spanwise.pipeline.tuning import Tuning
 from spanwise.recipe import ModelSection
 from spanwise.schema import Schema
 from spanwise.seam.batch import Array, Batch
@@ -89,10 +90,16 @@ class TorchPipeline(Pipeline):
         """The reader alone with its weights and labels that it can be asked for: a model of its own, to be saved."""
         section = next(section for section in self.blueprint.sections if section.name == self.reader.name)
         alone = ModelSection(name=section.name, config=section.config)
-        blueprint = replace(self.blueprint, model=alone, bundle=None, reader=None)
+        tuning = {section.name: self.reader.tuning.for_schema(schema)}
+        blueprint = replace(self.blueprint, model=alone, bundle=None, reader=None, tuning=tuning)
         pipeline = TorchPipeline(blueprint, schema, self.model.encoder.transformer, self.tokenizer)
         pipeline.model.load_state_dict(self.torch_runner.model.state_dict())
         return pipeline
+
+    def with_tuning(self, tuning: Tuning) -> Self:
+        tuned = super().with_tuning(tuning)
+        tuned.blueprint = replace(self.blueprint, tuning={**self.blueprint.tuning, self.reader.name: tuning})
+        return tuned
 
     def training_batch(self, examples: Sequence[Example], rng: np.random.Generator | None = None) -> Batch[Array]:
         """A batch with gold for all members; with `rng` candidates are sampled, as training does."""

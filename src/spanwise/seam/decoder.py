@@ -40,10 +40,12 @@ class Prediction:
 
 
 class ScoreThresholds(NamedTuple):
-    """The lowest probability of a prediction, per type."""
+    """The lowest probability of a prediction, per type, and the temperatures that logits are divided by."""
 
     entities: Floats  # [E]
     relations: Floats  # [R]
+    temperature: float = 1.0  # of entities
+    relation_temperature: float = 1.0
 
 
 class PredictedSpans(NamedTuple):

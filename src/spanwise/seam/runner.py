@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from spanwise.seam.batch import Array, Batch
 from spanwise.seam.decoder import Decoder, PredictedSpans, Prediction, ScoreThresholds
 
@@ -23,6 +25,26 @@ class Runner(Protocol):
     def forward(self, batch: Batch[Array]) -> StageOne: ...
 
     def rescore(self, features: object, rows: Arrays) -> Arrays: ...
+
+
+class SharedRunner:
+    """A runner for one batch that is decoded several times; each stage runs once for the same rows."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self._first: StageOne | None = None
+        self._second: dict[bytes, Arrays] = {}
+
+    def forward(self, batch: Batch[Array]) -> StageOne:
+        if self._first is None:
+            self._first = self.runner.forward(batch)
+        return self._first
+
+    def rescore(self, features: object, rows: Arrays) -> Arrays:
+        key = b"".join(np.ascontiguousarray(array).tobytes() for array in rows)
+        if key not in self._second:
+            self._second[key] = self.runner.rescore(features, rows)
+        return self._second[key]
 
 
 def run_stages(
