@@ -12,6 +12,7 @@ from spanwise.inference.export import export_graphs
 from spanwise.pipeline.onnx_runner import FORWARD, RESCORE, OnnxRunner
 from spanwise.pipeline.pipeline import Pipeline
 from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.pipeline.tuning import Tuning
 from spanwise.testing import Case
 
 pytestmark = pytest.mark.slow
@@ -56,6 +57,15 @@ def test_documents_are_those_of_torch_in_batches_of_any_shape(case: Case, export
     assert_alike(exported.predict(documents), wanted)
     for document, found in zip(documents, wanted, strict=True):
         assert_alike(exported.predict([document]), [found])
+
+
+def test_a_tuned_model_gives_the_documents_of_torch(case: Case, exported: Pipeline) -> None:
+    tuning = Tuning(thresholds={"Person": 0.3}, relation_threshold=0.45, temperature=2.5, relation_temperature=0.5)
+    documents = [*case.corpus.splits["train"], LONG]
+    wanted = case.random.with_tuning(tuning).predict(documents)
+    assert sum(len(document.entities) for document in wanted) > 10
+    assert wanted != case.random.predict(documents)
+    assert_alike(exported.with_tuning(tuning).predict(documents), wanted)
 
 
 def test_relations_between_given_entities_are_those_of_torch(case: Case, exported: Pipeline) -> None:

@@ -16,6 +16,7 @@ from spanwise.cli import (  # noqa: F401
     predict,
     split,
     train,
+    tune,
     vectors,
 )
 from spanwise.cli.app import app, main

@@ -76,7 +76,10 @@ def evaluate(
     from spanwise.inference.sources import model_folder
 
     folder = model_folder(model)
-    gold, report = _from_files(files, format, tag_columns, skip_bad) if files else _gold(folder, corpus, split)
+    if files:
+        gold, report = labeled_files(files, format, tag_columns, skip_bad)
+    else:
+        gold, report = labeled_documents(folder, corpus, split)
     runtime.set_threads(threads)
     with err.status(counted(len(gold), "document")):
         extractor = Extractor.from_pretrained(folder, device=device, reader=reader)
@@ -92,7 +95,7 @@ def evaluate(
             print_groups(breakdown, result)
 
 
-def _from_files(
+def labeled_files(
     files: list[Path], format: str | None, tag_columns: str | None, skip_bad: bool
 ) -> tuple[list[AlignedDocument], Report]:
     """The labeled documents of files, each aligned once, and what was found while reading them."""
@@ -104,7 +107,9 @@ def _from_files(
     return list(map(align, chain.from_iterable(documents))), report
 
 
-def _gold(model: Path, corpus: str | None, split: str) -> tuple[list[AlignedDocument], Report]:
+def labeled_documents(
+    model: Path, corpus: str | None, split: str, verb: str = "evaluate"
+) -> tuple[list[AlignedDocument], Report]:
     """The labeled documents of a named corpus, or of the model's own recipe."""
     from spanwise import corpora
     from spanwise.corpora.selection import select
@@ -115,7 +120,7 @@ def _gold(model: Path, corpus: str | None, split: str) -> tuple[list[AlignedDocu
     if corpus is not None:
         return list(map(align, corpora.load(corpus).split(split))), Report()
     if not (model / RECIPE).is_file():
-        raise InputError(f"{model} has no {RECIPE} that names its data; {_how_to_give(model)}, or --corpus NAME.")
+        raise InputError(f"{model} has no {RECIPE} that names its data; {_how_to_give(verb, model)}, or --corpus NAME.")
     recipe = Recipe.load(model / RECIPE)
     data = select(recipe.data, seed=recipe.train.seed)
     if split in recipe.data.train_on:
@@ -124,11 +129,11 @@ def _gold(model: Path, corpus: str | None, split: str) -> tuple[list[AlignedDocu
         return list(data.split(split)), data.report
     except CorpusError as error:
         sentence = str(error).removesuffix(".")
-        raise InputError(f"{sentence}; {_how_to_give(model)}, or choose a split with --split.") from None
+        raise InputError(f"{sentence}; {_how_to_give(verb, model)}, or choose a split with --split.") from None
 
 
-def _how_to_give(model: Path) -> str:
-    return f"give a labeled file (`spanwise evaluate {model} FILE`)"
+def _how_to_give(verb: str, model: Path) -> str:
+    return f"give a labeled file (`spanwise {verb} {model} FILE`)"
 
 
 def print_scores(result: Evaluation) -> None:

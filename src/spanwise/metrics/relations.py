@@ -32,12 +32,15 @@ def score_relations(
     pairs = pair_documents(gold, predicted)
 
     def scores(strict: bool) -> Scores:
-        return count_matches((_items(one, symmetric, strict), _items(other, symmetric, strict)) for one, other in pairs)
+        return count_matches(
+            (relation_items(one, symmetric, strict), relation_items(other, symmetric, strict)) for one, other in pairs
+        )
 
     return RelationScores(boundaries=scores(strict=False), strict=scores(strict=True))
 
 
-def _items(document: Document, symmetric: Collection[str], strict: bool) -> Iterator[tuple[str, Hashable]]:
+def relation_items(document: Document, symmetric: Collection[str], strict: bool) -> Iterator[tuple[str, Hashable]]:
+    """What must be equal for a relation to be correct, one item per relation, in order."""
     for relation in document.relations:
         ends = [_end(document.entities[index], strict) for index in (relation.head, relation.tail)]
         yield relation.label, tuple(sorted(ends) if relation.label in symmetric else ends)

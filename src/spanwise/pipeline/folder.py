@@ -46,7 +46,8 @@ def save(pipeline: TorchPipeline, folder: Path) -> None:
     with atomic_file(folder / CONFIG) as config, atomic_file(folder / WEIGHTS) as weights:  # renamed in a row
         save_weights(pipeline.model, weights)
         checksums[WEIGHTS] = checksum(weights)
-        config.write_text(_json({**_config(pipeline), "checksums": checksums}), encoding="utf-8")
+        data = {**_config(pipeline), "checksums": checksums}
+        config.write_text(_json(_with_tuning(data, _stored(pipeline.blueprint.tuning))), encoding="utf-8")
 
 
 def _json(data: dict[str, Any]) -> str:
@@ -65,7 +66,6 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
         "bundle": blueprint.bundle and blueprint.bundle.model_dump(mode="json"),
         "threshold": blueprint.threshold,
         "reader": blueprint.reader,
-        TUNING: _stored(blueprint.tuning),
         "members": {
             member.name: {
                 "traits": asdict(member.traits),
@@ -82,13 +82,18 @@ def store_tuning(folder: Path, member: str, tuning: Tuning) -> None:
     """Store the thresholds and temperatures of one member; all else in the model folder stays as it is."""
     config = _read_json(folder / CONFIG)
     others = {name: values for name, values in (config.get(TUNING) or {}).items() if name != member}
-    write_text(folder / CONFIG, _json({**config, TUNING: {**others, **_stored({member: tuning})}}))
+    write_text(folder / CONFIG, _json(_with_tuning(config, {**others, **_stored({member: tuning})})))
 
 
 def remove_tuning(folder: Path) -> None:
     """The thresholds and temperatures of the trained model again, for all members, even if the stored are invalid."""
-    config = _read_json(folder / CONFIG)
-    write_text(folder / CONFIG, _json({key: value for key, value in config.items() if key != TUNING}))
+    write_text(folder / CONFIG, _json(_with_tuning(_read_json(folder / CONFIG), {})))
+
+
+def _with_tuning(config: dict[str, Any], tuning: dict[str, Any]) -> dict[str, Any]:
+    """The config with this tuning, last; a model that was never tuned has no such key."""
+    others = {key: value for key, value in config.items() if key != TUNING}
+    return {**others, TUNING: tuning} if tuning else others
 
 
 def _stored(tuning: Mapping[str, Tuning]) -> dict[str, Any]:

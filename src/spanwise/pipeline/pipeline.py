@@ -211,20 +211,21 @@ class Pipeline:
     ) -> ScoreThresholds:
         """The lowest probability of every type; the model's own where none is given."""
         schema = schema or self.schema
-        tuning = self.reader.tuning
         return ScoreThresholds(
             _vector(entities, self.own_thresholds(schema)),
-            _vector(
-                relations,
-                tuning.relation_type_thresholds(schema.relation_names, self.reader.traits.relation_threshold),
-            ),
-            tuning.temperature,
-            tuning.relation_temperature,
+            _vector(relations, self.own_relation_thresholds(schema)),
+            self.reader.tuning.temperature,
+            self.reader.tuning.relation_temperature,
         )
 
     def own_thresholds(self, schema: Schema) -> dict[str, float]:
         """The threshold of every entity type where a call names none: tuned, else of the recipe, else the model's."""
         return self.reader.tuning.entity_thresholds(schema.entity_names, self.threshold)
+
+    def own_relation_thresholds(self, schema: Schema) -> dict[str, float]:
+        """The same for every relation type."""
+        default = self.reader.traits.relation_threshold
+        return self.reader.tuning.relation_type_thresholds(schema.relation_names, default)
 
     def _check_given(self, documents: Sequence[Document]) -> None:
         if not self.reader.traits.relations:

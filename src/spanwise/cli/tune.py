@@ -1,0 +1,213 @@
+"""`spanwise tune`: thresholds per label and temperatures, chosen on labeled data and stored with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.evaluate import labeled_documents, labeled_files
+from spanwise.cli.reports import print_report
+from spanwise.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spanwise.evaluation import Effect, Objective
+    from spanwise.metrics import Scores
+    from spanwise.pipeline.tuning import Tuning
+    from spanwise.text.alignment import AlignedDocument
+
+
+class Best(StrEnum):
+    """What can be maximized without a required value."""
+
+    F1 = "f1"
+
+
+@app.command()
+def tune(
+    model: Annotated[str, typer.Argument(help="A model folder; the result is stored there.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="Labeled data, not used in training; default: dev of the model's own recipe.")
+    ] = None,
+    corpus: Annotated[str | None, typer.Option(help="A named corpus instead of a file.")] = None,
+    split: Annotated[str, typer.Option(help="The split of the corpus or recipe to tune on.")] = "dev",
+    test: Annotated[Path | None, typer.Option(help="Another labeled file, on which the effect is shown.")] = None,
+    test_split: Annotated[
+        str | None, typer.Option(help="Another split of the corpus or recipe, on which the effect is shown.")
+    ] = None,
+    best: Annotated[Best | None, typer.Option(help="Maximize this score; the default.", show_default=False)] = None,
+    precision: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Highest recall with at least this precision.")
+    ] = None,
+    recall: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Highest precision with at least this recall.")
+    ] = None,
+    temperature: Annotated[
+        bool,
+        typer.Option("--temperature/--no-temperature", help="Also fit temperatures, so that scores are calibrated."),
+    ] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the effect and store nothing.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Remove what was stored; needs no data.")] = False,
+    format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
+    reader: Annotated[str | None, typer.Option(help="The member of a bundle that is tuned, by model name.")] = None,
+    device: Annotated[str, typer.Option(help="Where to run: auto (CUDA where there is any), cpu, cuda, …")] = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Choose thresholds per label and temperatures on labeled data, and store them in the model folder.
+
+    Example: spanwise tune runs/mine dev.jsonl --test test.jsonl
+    Example: spanwise tune runs/mine dev.jsonl --precision 0.9
+    Example: spanwise tune runs/mine --corpus wnut17 --test-split test --dry-run
+    Example: spanwise tune runs/mine --reset
+    """
+    from spanwise.evaluation.storage import local_folder, store
+    from spanwise.evaluation.storage import reset as remove
+
+    folder = local_folder(model)
+    if reset:
+        if file or corpus or test or test_split or dry_run:
+            raise InputError("--reset removes what was stored and reads no data; leave the other options out.")
+        remove(folder)
+        err.print(f"{model}: thresholds and temperatures are those of the trained model", markup=False)
+        return
+    if (file and corpus) or (test and test_split):
+        raise InputError("give data either as a file or as a split: FILE or --corpus, --test or --test-split.")
+    from spanwise import runtime
+    from spanwise.evaluation import tune as choose
+    from spanwise.evaluation import tuning_effects
+    from spanwise.inference.extractor import Extractor
+
+    objective = _objective(best, precision, recall)
+    gold = _gold(folder, file, corpus, split, format)
+    shown = _gold(folder, test, corpus, test_split or "", format) if test or test_split else None
+    runtime.set_threads(threads)
+    extractor = Extractor.from_pretrained(folder, device=device, reader=reader)
+    with _progress() as progress:
+        result = choose(extractor, gold, objective, temperature=temperature, progress=progress)
+        tunings = [extractor.pipeline.reader.tuning, result.tuning]
+        effects = shown and tuning_effects(extractor, shown, tunings, progress)
+    source, member = _name(file, corpus, split), extractor.pipeline.reader.name
+    if not dry_run:
+        store(folder, member, result, source)
+    for note in result.notes:
+        err.print(f"note: {note}", markup=False, soft_wrap=True)
+    measured = {source: (result.before, result.after)}
+    if effects:
+        measured[_name(test, corpus, test_split or "")] = (effects[0], effects[1])
+    if as_json:
+        emit_json(_as_json(member, result.tuning, measured, result.notes, stored=not dry_run))
+    else:
+        _print(result.tuning, measured)
+        err.print("nothing was stored (--dry-run)" if dry_run else f"stored in {folder}", markup=False)
+
+
+def _objective(best: Best | None, precision: float | None, recall: float | None) -> Objective:
+    from spanwise.evaluation import Objective
+
+    if sum(value is not None for value in (best, precision, recall)) > 1:
+        raise InputError("--best, --precision and --recall exclude each other; give one of them.")
+    if precision is not None:
+        return Objective("precision", precision)
+    return Objective() if recall is None else Objective("recall", recall)
+
+
+def _gold(folder: Path, file: Path | None, corpus: str | None, split: str, format: str | None) -> list[AlignedDocument]:
+    if file is not None:
+        gold, report = labeled_files([file], format, None, False)
+    else:
+        gold, report = labeled_documents(folder, corpus, split, verb="tune")
+    print_report(report)
+    return gold
+
+
+def _name(file: Path | None, corpus: str | None, split: str) -> str:
+    """The data as tables and the model card name it: without folders."""
+    return file.name if file else f"{corpus} {split}" if corpus else split
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for the stage that runs."""
+    from rich.progress import Progress
+
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
+        bar = bars.add_task("tuning")
+        yield lambda stage, done, total: bars.update(bar, description=stage, completed=done, total=total)
+
+
+def _as_json(
+    member: str,
+    tuning: Tuning,
+    measured: Mapping[str, tuple[Effect, Effect]],
+    notes: tuple[str, ...],
+    *,
+    stored: bool,
+) -> dict[str, Any]:
+    data = [
+        {"data": name, "before": before.to_dict(), "after": after.to_dict()}
+        for name, (before, after) in measured.items()
+    ]
+    return {
+        "member": member,
+        "tuning": tuning.model_dump(mode="json"),
+        "effects": data,
+        "notes": notes,
+        "stored": stored,
+    }
+
+
+def _print(tuning: Tuning, measured: Mapping[str, tuple[Effect, Effect]]) -> None:
+    for number, (name, (before, after)) in enumerate(measured.items()):
+        role = "another file" if number else "chosen on this data"
+        out.print(f"[bold]{_escaped(name)}[/] ({role}), before → after")
+        out.print(_table(before.scores.entities, after.scores.entities, before.thresholds, after.thresholds))
+        errors = [("entities", before.calibration_error, after.calibration_error)]
+        if before.scores.relations and after.scores.relations:
+            out.print("relations (RE+)")
+            scores = (before.scores.relations.strict, after.scores.relations.strict)
+            out.print(_table(*scores, before.relation_thresholds, after.relation_thresholds))
+            errors.append(("relations", before.relation_calibration_error, after.relation_calibration_error))
+        for kind, one, other in errors:
+            out.print(f"expected calibration error of {kind}: {_error(one)} → {_error(other)}")
+        out.print()
+    out.print(f"temperature of entities {tuning.temperature:g}, of relations {tuning.relation_temperature:g}")
+
+
+def _table(before: Scores, after: Scores, old: Mapping[str, float], new: Mapping[str, float]) -> Table:
+    from rich.table import Table
+
+    table = Table("label", "gold", "threshold", "precision", "recall", "F1")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for label in sorted({*before.labels, *after.labels}):
+        scores = before.labels.get(label), after.labels.get(label)
+        gold = next(str(score.gold) for score in scores if score)
+        table.add_row(_escaped(label), gold, f"{old[label]:.4g} → {new[label]:.4g}", *_changes(*scores))
+    table.add_section()
+    table.add_row("micro", str(before.micro.gold), "", *_changes(before.micro, after.micro))
+    table.add_row("macro", "", "", *_changes(before.macro, after.macro))
+    return table
+
+
+def _changes(before: object, after: object) -> list[str]:
+    """Precision, recall and F1 in percent; a label that is neither in gold nor predicted has 0."""
+    names = ("precision", "recall", "f1")
+    return [f"{100 * getattr(before, name, 0.0):.2f} → {100 * getattr(after, name, 0.0):.2f}" for name in names]
+
+
+def _error(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,239 @@
+"""Choose thresholds and temperatures on labeled data, and measure what they change.
+
+Entities first, then relations between the entities that the new settings predict. The search only suggests settings:
+they are chosen, and their effect is measured, by decoding the model's scores with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise import metrics
+from spanwise.document import Document
+from spanwise.errors import InputError
+from spanwise.evaluation.calibration import TEMPERATURES, at_temperature, calibration_error, fit_temperature
+from spanwise.evaluation.candidates import (
+    Candidates,
+    Items,
+    entity_items,
+    judged,
+    scores_by_setting,
+    strict_relation_items,
+)
+from spanwise.evaluation.scoring import LabeledDocument, gold_for_model
+from spanwise.evaluation.thresholds import (
+    MIN_GOLD,
+    UNREACHED,
+    Objective,
+    ThresholdChoice,
+    choose_thresholds,
+    highest_required_value,
+)
+from spanwise.inference.extractor import Extractor
+from spanwise.metrics import Evaluation
+from spanwise.pipeline.tuning import Tuning
+
+CHUNK = 128  # documents whose scores are in memory together
+FLOOR = 0.01  # lowest probability of a candidate, unless the model's own threshold is lower
+Progress = Callable[[str, int, int], None]  # what is done, documents so far, all documents
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a model gives on labeled documents with one tuning. Calibration errors are None without predictions."""
+
+    scores: Evaluation
+    thresholds: Mapping[str, float]
+    relation_thresholds: Mapping[str, float]
+    calibration_error: float | None
+    relation_calibration_error: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**{name: value for name, value in asdict(self).items() if name != "scores"}, **self.scores.to_dict()}
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """The chosen tuning, its effect on the documents it was chosen on, and what the user should know."""
+
+    tuning: Tuning
+    before: Effect
+    after: Effect
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Entities or relations: their labels, threshold, how they are compared, and their fields of a tuning."""
+
+    name: str
+    labels: Sequence[str]
+    default: float
+    items: Items
+    prefix: str = ""
+
+    def updated(self, tuning: Tuning, temperature: float, common: float, own: Mapping[str, float] = {}) -> Tuning:
+        values = {"temperature": temperature, "threshold": common, "thresholds": dict(own)}
+        return tuning.model_copy(update={self.prefix + name: value for name, value in values.items()})
+
+
+def tune(
+    model: Extractor | Path | str,
+    gold: Sequence[LabeledDocument],
+    objective: Objective | None = None,
+    *,
+    temperature: bool = True,
+    progress: Progress | None = None,
+) -> TuningResult:
+    """Choose thresholds per label and temperatures on labeled documents that the model was not trained on.
+
+    Nothing is stored: `extractor.with_tuning(result.tuning)` uses what was chosen. The search starts from the model as
+    it was trained, also if it was tuned before.
+    """
+    extractor = model if isinstance(model, Extractor) else Extractor.from_pretrained(model)
+    decoded = _Decoded(extractor, gold, progress)
+    kinds, tuning, reached = _kinds(extractor, decoded.gold), Tuning(), False
+    notes: list[str] = []
+    for kind in kinds:
+        search = _Search(decoded, kind, objective or Objective(), temperature)
+        tuning, found = search.run(tuning)
+        reached, notes = reached or found, notes + search.notes
+    if not reached:
+        raise InputError(" ".join(notes) + " Nothing was tuned; require less, or give more labeled data.")
+    before, after = decoded.effects([extractor.pipeline.reader.tuning, tuning])
+    return TuningResult(tuning, before, after, tuple(notes))
+
+
+def tuning_effects(
+    extractor: Extractor,
+    gold: Sequence[LabeledDocument],
+    tunings: Sequence[Tuning],
+    progress: Progress | None = None,
+) -> list[Effect]:
+    """Scores and calibration errors on labeled documents with each tuning; the model runs once."""
+    return _Decoded(extractor, gold, progress).effects(tunings)
+
+
+def _kinds(extractor: Extractor, gold: Sequence[Document]) -> list[Kind]:
+    pipeline, schema = extractor.pipeline, extractor.schema
+    kinds = [Kind("entities", schema.entity_names, pipeline.threshold, entity_items)]
+    if any(document.relations for document in gold):
+        symmetric = frozenset(relation.name for relation in schema.relations if relation.symmetric)
+        threshold = pipeline.reader.traits.relation_threshold
+        items = strict_relation_items(symmetric)
+        kinds.append(Kind("relations", schema.relation_names, threshold, items, "relation_"))
+    return kinds
+
+
+class _Decoded:
+    """Labeled documents with a model's predictions, decoded with any tunings."""
+
+    def __init__(self, extractor: Extractor, gold: Sequence[LabeledDocument], progress: Progress | None) -> None:
+        self.extractor, self.progress = extractor, progress or (lambda *_: None)
+        self.rows = gold_for_model(extractor, gold)
+        self.gold = [row.document for row in self.rows]
+        if not self.gold:
+            raise InputError("there are no labeled documents to tune on; give a file with some.")
+        extractor.schema.check(self.gold, "the labeled data")
+
+    def chunks(self, stage: str, tunings: Sequence[Tuning]) -> Iterator[tuple[list[Document], list[list[Document]]]]:
+        """Gold documents in groups, with the predictions of each tuning."""
+        pipeline, task = self.extractor.pipeline, self.extractor.task
+        settings = [pipeline.with_tuning(tuning).thresholds(None, None, task.schema) for tuning in tunings]
+        for at in range(0, len(self.gold), CHUNK):
+            self.progress(stage, at, len(self.gold))
+            gold = self.gold[at : at + CHUNK]
+            groups = [task.builder.examples(document) for document in gold]
+            yield gold, pipeline.predict_each(gold, groups, task, settings, self.extractor.token_budget)
+        self.progress(stage, len(self.gold), len(self.gold))
+
+    def candidates(self, stage: str, kind: Kind, tunings: Sequence[Tuning]) -> list[Candidates]:
+        """The predictions of each tuning, compared with gold."""
+        parts = [
+            [judged(gold, predicted, kind.labels, kind.items) for predicted in settings]
+            for gold, settings in self.chunks(stage, tunings)
+        ]
+        return [Candidates.joined(group) for group in zip(*parts, strict=True)]
+
+    def effects(self, tunings: Sequence[Tuning]) -> list[Effect]:
+        predicted: list[list[Document]] = [[] for _ in tunings]
+        for _, settings in self.chunks("measuring the effect", tunings):
+            for all_documents, documents in zip(predicted, settings, strict=True):
+                all_documents += documents
+        return [self._effect(*pair) for pair in zip(tunings, predicted, strict=True)]
+
+    def _effect(self, tuning: Tuning, predicted: list[Document]) -> Effect:
+        schema, pipeline = self.extractor.schema, self.extractor.pipeline.with_tuning(tuning)
+        errors = [
+            calibration_error(found.scores, found.correct)
+            for kind in _kinds(self.extractor, self.gold)
+            for found in [judged(self.gold, predicted, kind.labels, kind.items)]
+        ]
+        scores = metrics.evaluate(self.rows, predicted, schema)
+        return Effect(scores, pipeline.own_thresholds(schema), pipeline.own_relation_thresholds(schema), *errors)
+
+
+@dataclass
+class _Search:
+    """The tuning of one kind."""
+
+    decoded: _Decoded
+    kind: Kind
+    objective: Objective
+    scale: bool  # fit a temperature
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, tuning: Tuning) -> tuple[Tuning, bool]:
+        """The tuning with what is best for this kind, and whether the objective was reached."""
+        kind = self.kind
+        temperature = self._temperature(tuning) if self.scale else 1.0
+        start = at_temperature(kind.default, temperature)
+        floor = min(FLOOR, start)
+        (found,) = self.decoded.candidates(f"{kind.name}: candidates", kind, [kind.updated(tuning, temperature, floor)])
+        choice = choose_thresholds(found, kind.labels, self.objective, start, floor)
+        if found.gold.sum() < MIN_GOLD:
+            choice = ThresholdChoice(start, {}, (f"fewer than {MIN_GOLD} in the gold data; the threshold stays.",))
+        self.notes += [f"{kind.name}: {note}" for note in choice.notes]
+        trials = [(start, {}), (choice.common, {}), (choice.common, choice.own)]
+        best, reached = self._best([kind.updated(tuning, temperature, *trial) for trial in trials])
+        if not reached:
+            self.notes.append(self._unreached(highest_required_value(found, self.objective)))
+        return best, reached
+
+    def _unreached(self, highest: float) -> str:
+        wanted = f"{self.objective.measure} {self.objective.required:g}"
+        return f"{self.kind.name}: no thresholds reach {wanted} on this data (highest: {highest:.3f}); they stay."
+
+    def _temperature(self, tuning: Tuning) -> float:
+        kind = self.kind
+        trials = [kind.updated(tuning, t, at_temperature(kind.default, t)) for t in TEMPERATURES.tolist()]
+        parts = [
+            scores_by_setting(gold, settings, kind.items)
+            for gold, settings in self.decoded.chunks(f"{kind.name}: temperature", trials)
+        ]
+        scores, correct = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+        found = fit_temperature(scores, correct)
+        if found is None:
+            self.notes.append(f"{kind.name}: too few right or wrong predictions to fit a temperature; it stays 1.")
+        return 1.0 if found is None else found
+
+    def _best(self, trials: list[Tuning]) -> tuple[Tuning, bool]:
+        """The best of the trials by their predictions.
+
+        With F1, a later trial must beat the earlier ones. With a requirement, the last one that meets it is taken: it
+        asks the same of every label.
+        """
+        found = self.decoded.candidates(f"{self.kind.name}: comparing thresholds", self.kind, trials)
+        gold = int(found[0].gold.sum())
+        counts = np.array([(len(each.correct), each.correct.sum()) for each in found], np.int64).T
+        worth = self.objective.worth(gold, *counts)
+        reached = np.flatnonzero(worth > UNREACHED)
+        if not len(reached):
+            return trials[0], False
+        best = int(worth.argmax()) if self.objective.required is None else int(reached[-1])
+        return trials[best], True
