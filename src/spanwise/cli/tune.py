@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from spanwise.metrics import Scores
     from spanwise.pipeline.tuning import Tuning
     from spanwise.text.alignment import AlignedDocument
+
+
+class Measured(NamedTuple):
+    """Effects on one file: of the model as it was, with the temperatures alone, and with the thresholds too."""
+
+    before: Effect
+    calibrated: Effect
+    after: Effect
 
 
 class Best(StrEnum):
@@ -92,16 +100,16 @@ def tune(
     extractor = Extractor.from_pretrained(folder, device=device, reader=reader)
     with _progress() as progress:
         result = choose(extractor, gold, objective, temperature=temperature, progress=progress)
-        tunings = [extractor.pipeline.reader.tuning, result.tuning]
+        tunings = [extractor.pipeline.reader.tuning, result.temperatures, result.tuning]
         effects = shown and tuning_effects(extractor, shown, tunings, progress)
     source, member = _name(file, corpus, split), extractor.pipeline.reader.name
     if not dry_run:
         store(folder, member, result, source)
     for note in result.notes:
         err.print(f"note: {note}", markup=False, soft_wrap=True)
-    measured = {source: (result.before, result.after)}
+    measured = {source: Measured(result.before, result.calibrated, result.after)}
     if effects:
-        measured[_name(test, corpus, test_split or "")] = (effects[0], effects[1])
+        measured[_name(test, corpus, test_split or "")] = Measured(*effects)
     if as_json:
         emit_json(_as_json(member, result.tuning, measured, result.notes, stored=not dry_run))
     else:
@@ -146,14 +154,14 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 def _as_json(
     member: str,
     tuning: Tuning,
-    measured: Mapping[str, tuple[Effect, Effect]],
+    measured: Mapping[str, Measured],
     notes: tuple[str, ...],
     *,
     stored: bool,
 ) -> dict[str, Any]:
     data = [
-        {"data": name, "before": before.to_dict(), "after": after.to_dict()}
-        for name, (before, after) in measured.items()
+        {"data": name, **{stage: effect.to_dict() for stage, effect in effects._asdict().items()}}
+        for name, effects in measured.items()
     ]
     return {
         "member": member,
@@ -164,19 +172,24 @@ def _as_json(
     }
 
 
-def _print(tuning: Tuning, measured: Mapping[str, tuple[Effect, Effect]]) -> None:
-    for number, (name, (before, after)) in enumerate(measured.items()):
+def _print(tuning: Tuning, measured: Mapping[str, Measured]) -> None:
+    for number, (name, effects) in enumerate(measured.items()):
+        before, after = effects.before, effects.after
         role = "another file" if number else "chosen on this data"
         out.print(f"[bold]{_escaped(name)}[/] ({role}), before → after")
         out.print(_table(before.scores.entities, after.scores.entities, before.thresholds, after.thresholds))
-        errors = [("entities", before.calibration_error, after.calibration_error)]
+        errors = {"entities": [effect.calibration_error for effect in effects]}
         if before.scores.relations and after.scores.relations:
             out.print("relations (RE+)")
             scores = (before.scores.relations.strict, after.scores.relations.strict)
             out.print(_table(*scores, before.relation_thresholds, after.relation_thresholds))
-            errors.append(("relations", before.relation_calibration_error, after.relation_calibration_error))
-        for kind, one, other in errors:
-            out.print(f"expected calibration error of {kind}: {_error(one)} → {_error(other)}")
+            errors["relations"] = [effect.relation_calibration_error for effect in effects]
+        for kind, values in errors.items():
+            old, scaled, new = (_error(value) for value in values)
+            out.print(
+                f"expected calibration error of {kind}: {old}; with temperature {scaled}; and thresholds {new}",
+                soft_wrap=True,
+            )
         out.print()
     out.print(f"temperature of entities {tuning.temperature:g}, of relations {tuning.relation_temperature:g}")
 
@@ -190,7 +203,7 @@ def _table(before: Scores, after: Scores, old: Mapping[str, float], new: Mapping
     for label in sorted({*before.labels, *after.labels}):
         scores = before.labels.get(label), after.labels.get(label)
         gold = next(str(score.gold) for score in scores if score)
-        table.add_row(_escaped(label), gold, f"{old[label]:.4g} → {new[label]:.4g}", *_changes(*scores))
+        table.add_row(_escaped(label), gold, f"{old[label]:.3g} → {new[label]:.3g}", *_changes(*scores))
     table.add_section()
     table.add_row("micro", str(before.micro.gold), "", *_changes(before.micro, after.micro))
     table.add_row("macro", "", "", *_changes(before.macro, after.macro))
@@ -200,7 +213,7 @@ def _table(before: Scores, after: Scores, old: Mapping[str, float], new: Mapping
 def _changes(before: object, after: object) -> list[str]:
     """Precision, recall and F1 in percent; a label that is neither in gold nor predicted has 0."""
     names = ("precision", "recall", "f1")
-    return [f"{100 * getattr(before, name, 0.0):.2f} → {100 * getattr(after, name, 0.0):.2f}" for name in names]
+    return [f"{100 * getattr(before, name, 0.0):.1f} → {100 * getattr(after, name, 0.0):.1f}" for name in names]
 
 
 def _error(value: float | None) -> str:

@@ -59,10 +59,15 @@ class Effect:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """The chosen tuning, its effect on the documents it was chosen on, and what the user should know."""
+    """The chosen tuning, its effect on the documents it was chosen on, and what the user should know.
+
+    `temperatures` is the tuning without the chosen thresholds, and `calibrated` its effect.
+    """
 
     tuning: Tuning
+    temperatures: Tuning
     before: Effect
+    calibrated: Effect
     after: Effect
     notes: tuple[str, ...]
 
@@ -80,6 +85,13 @@ class Kind:
     def updated(self, tuning: Tuning, temperature: float, common: float, own: Mapping[str, float] = {}) -> Tuning:
         values = {"temperature": temperature, "threshold": common, "thresholds": dict(own)}
         return tuning.model_copy(update={self.prefix + name: value for name, value in values.items()})
+
+    def scaled(self, tuning: Tuning, temperature: float) -> Tuning:
+        """With another temperature and the model's own threshold, which keeps nearly the same predictions."""
+        return self.updated(tuning, temperature, at_temperature(self.default, temperature))
+
+    def temperature_of(self, tuning: Tuning) -> float:
+        return float(getattr(tuning, f"{self.prefix}temperature"))
 
 
 def tune(
@@ -105,8 +117,11 @@ def tune(
         reached, notes = reached or found, notes + search.notes
     if not reached:
         raise InputError(" ".join(notes) + " Nothing was tuned; require less, or give more labeled data.")
-    before, after = decoded.effects([extractor.pipeline.reader.tuning, tuning])
-    return TuningResult(tuning, before, after, tuple(notes))
+    temperatures = Tuning()
+    for kind in kinds:
+        temperatures = kind.scaled(temperatures, kind.temperature_of(tuning))
+    before, calibrated, after = decoded.effects([extractor.pipeline.reader.tuning, temperatures, tuning])
+    return TuningResult(tuning, temperatures, before, calibrated, after, tuple(notes))
 
 
 def tuning_effects(
@@ -211,7 +226,7 @@ class _Search:
 
     def _temperature(self, tuning: Tuning) -> float:
         kind = self.kind
-        trials = [kind.updated(tuning, t, at_temperature(kind.default, t)) for t in TEMPERATURES.tolist()]
+        trials = [kind.scaled(tuning, temperature) for temperature in TEMPERATURES.tolist()]
         parts = [
             scores_by_setting(gold, settings, kind.items)
             for gold, settings in self.decoded.chunks(f"{kind.name}: temperature", trials)
