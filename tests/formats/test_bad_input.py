@@ -207,7 +207,7 @@ def test_a_damaged_array_ends_the_reading_even_when_bad_records_are_skipped(tmp_
             list(read(path, "spert", skip_bad=skip_bad))
 
 
-@pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"brat"}))
+@pytest.mark.parametrize("format", sorted(name for name in FORMATS if not FORMATS[name].is_folder))
 def test_a_folder_instead_of_a_file_is_refused(tmp_path, format):
     with pytest.raises(FormatError, match="this is a folder"):
         list(read(tmp_path, format))
@@ -216,10 +216,10 @@ def test_a_folder_instead_of_a_file_is_refused(tmp_path, format):
 @pytest.mark.parametrize("format", sorted(FORMATS))
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
 def test_an_empty_input_is_refused(tmp_path, format, content):
-    path = tmp_path if format == "brat" else tmp_path / "x"
-    if format != "brat":
+    path = tmp_path if FORMATS[format].is_folder else tmp_path / "x"
+    if not FORMATS[format].is_folder:
         path.write_bytes(content)
-    with pytest.raises(FormatError, match="holds no documents"):
+    with pytest.raises(FormatError, match=r"holds no documents|has no table of mentions"):
         list(read(path, format))
 
 

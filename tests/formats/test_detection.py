@@ -78,7 +78,7 @@ def test_an_empty_file_or_folder_is_reported(tmp_path):
     (tmp_path / "x").write_text(" \n")
     with pytest.raises(FormatError, match="the file is empty: it holds no documents"):
         detect(tmp_path / "x")
-    with pytest.raises(FormatError, match=r"a folder without \.ann files; give one file, or choose its format"):
+    with pytest.raises(FormatError, match=r"a folder without \.ann files or those of a corpus; give one"):
         detect(tmp_path)
 
 

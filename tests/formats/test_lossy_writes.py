@@ -151,5 +151,5 @@ def test_what_json_cannot_say_is_refused_with_the_document(tmp_path):
 
 
 def test_weibo_is_not_written(tmp_path):
-    with pytest.raises(FormatError, match="can be read but not written; write 'conll' instead"):
+    with pytest.raises(FormatError, match="can be read but not written; write 'jsonl' or 'conll' instead"):
         write([NESTED], tmp_path / "x", "conll-weibo")

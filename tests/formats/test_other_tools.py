@@ -145,7 +145,7 @@ def test_the_refusal_comes_before_any_document_of_a_short_file(tmp_path):
         next(iter(read(path)))
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("name", sorted(name for name in FORMATS if name == "brat" or not FORMATS[name].is_folder))
 def test_the_example_of_a_format_is_a_record_of_it(tmp_path, name):
     path = tmp_path / ("x.ann" if name == "brat" else "x")
     path.write_text(FORMATS[name].example)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="A file, a brat folder, or - for JSON lines.")],
+    source: Annotated[str, typer.Argument(metavar="IN", help="A file, a folder of a corpus, or - for JSON lines.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, a new brat folder, or - for JSON lines.")],
     from_: Annotated[str | None, typer.Option("--from", help="Format of IN; detected when not given.")] = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; by its extension when not given.")] = None,
@@ -33,6 +33,8 @@ def convert(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Convert a corpus: jsonl, conll, conll-weibo, spert, dygie, oneie, brat.
+
+    Read only: ace, ace-events, conll-2012, ontonotes, kbp, kbp-names, msra.
 
     Example: [bold]spanwise convert train.json train.conll --scheme BIOES --lossy[/]
     """

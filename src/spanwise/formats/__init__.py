@@ -9,14 +9,19 @@ from types import MappingProxyType
 
 from spanwise.document import Document
 from spanwise.errors import FormatError, UnknownFormatError
+from spanwise.formats.ace import ACE, ACE_EVENTS
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.brat import BRAT
 from spanwise.formats.conll import CONLL, CONLL_WEIBO
+from spanwise.formats.conll2012 import CONLL_2012
 from spanwise.formats.dygie import DYGIE
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
 from spanwise.formats.foreign import described
 from spanwise.formats.jsonl import JSONL
+from spanwise.formats.kbp import KBP, KBP_NAMES
+from spanwise.formats.msra import MSRA
 from spanwise.formats.oneie import ONEIE
+from spanwise.formats.ontonotes import ONTONOTES
 from spanwise.formats.reading import Reader
 from spanwise.formats.report import Report
 from spanwise.formats.spert import SPERT
@@ -29,7 +34,13 @@ __all__ = [
 
 # In the order in which a file is tried.
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {format.name: format for format in (BRAT, DYGIE, ONEIE, SPERT, JSONL, CONLL_WEIBO, CONLL)}
+    {
+        format.name: format
+        for format in (
+            *(BRAT, ACE, ACE_EVENTS, CONLL_2012, ONTONOTES, KBP, KBP_NAMES),
+            *(DYGIE, ONEIE, SPERT, JSONL, CONLL_WEIBO, MSRA, CONLL),
+        )
+    }
 )
 
 
@@ -85,7 +96,7 @@ def write(
     name = format or format_for_writing(path)
     chosen = _named(name)
     if chosen.write is None:
-        raise FormatError(f"the format {name!r} can be read but not written; write 'conll' instead.", path)
+        raise FormatError(f"the format {name!r} can be read but not written; write 'jsonl' or 'conll' instead.", path)
     standard = str(path) == "-"
     if standard and chosen is not JSONL:
         raise FormatError(f"only 'jsonl' can go to standard output, not {name!r}; name a file.")
@@ -134,7 +145,7 @@ def detect(path: Path | str) -> str:
     if name := _by_suffix(path):
         return name
     problem = (
-        "this is a folder without .ann files; give one file, or choose its format"
+        "this is a folder without .ann files or those of a corpus; give one file, or choose its format"
         if path.is_dir()
         else "the format is not recognized; choose it"
     )

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spanwise.document import Document, outermost, overlap
 from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
+from spanwise.formats.chinese import CJK
 from spanwise.formats.fields import short_repr
 from spanwise.formats.foreign import is_header
 from spanwise.formats.reading import Line, Reader
@@ -26,8 +27,6 @@ from spanwise.text.sentences import sentence_starts
 MAX_SENTENCE = 1_000_000
 _TAG = re.compile(r"O|[BIESLUM]-.+")
 _NUMBERED = re.compile(r"[^\t]+\d\t")
-# Chinese and Japanese characters with their punctuation.
-_CJK = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f]")
 _DOCSTART = re.compile(r"-DOCSTART-([ \t]|$)")
 _DOCSTART_LINE = re.compile(_DOCSTART.pattern.encode())
 _BREAKS = re.compile(r"[\t\r\n]")
@@ -82,17 +81,33 @@ class Layout:
         return cells
 
 
-def _sentences(reader: Reader) -> Iterator[tuple[int, list[Line]]]:
-    sentence: list[Line] = []
+class _Sentence(NamedTuple):
+    """The lines of a sentence; the document it belongs to, 0 where the file marks none, and its number in that."""
+
+    lines: list[Line]
+    document: int
+    number: int
+
+    def metadata(self, file: str) -> dict[str, Any]:
+        return {"doc_key": f"{file}-{self.document}", "sentence": self.number} if self.document else {}
+
+
+def _sentences(reader: Reader) -> Iterator[tuple[int, _Sentence]]:
+    lines: list[Line] = []
+    document = number = 0
     for line in reader.lines():
-        if line.raw.strip() and not _DOCSTART_LINE.match(line.raw):
-            if len(sentence) <= MAX_SENTENCE:
-                sentence.append(line)
-        elif sentence:
-            yield sentence[0].number, sentence
-            sentence = []
-    if sentence:
-        yield sentence[0].number, sentence
+        marks = _DOCSTART_LINE.match(line.raw) is not None
+        if line.raw.strip() and not marks:
+            if len(lines) <= MAX_SENTENCE:
+                lines.append(line)
+            continue
+        if lines:
+            yield lines[0].number, _Sentence(lines, document, number)
+            lines, number = [], number + 1
+        if marks:
+            document, number = document + 1, 0
+    if lines:
+        yield lines[0].number, _Sentence(lines, document, number)
 
 
 class _Survey:
@@ -142,7 +157,7 @@ def _detect_layout(reader: Reader, numbered: bool) -> Layout:
     """Look through the file once."""
     columns = _tag_columns(reader.tag_columns)
     survey, separator = _Survey(columns), ""
-    for _, sentence in _sentences(reader):
+    for _, (sentence, _, _) in _sentences(reader):
         separator = separator or ("\t" if any(b"\t" in line.raw for line in sentence) else " ")
         if not survey.tokens:
             _refuse_header(sentence[0], separator)
@@ -199,7 +214,7 @@ def _schemes(survey: _Survey, reader: Reader) -> dict[int, str]:
 
 def _characters(words: Iterable[str]) -> int:
     """How many of the words are one Chinese or Japanese character."""
-    return sum(len(word) == 1 and _CJK.match(word) is not None for word in words)
+    return sum(len(word) == 1 and CJK.match(word) is not None for word in words)
 
 
 def _joiner(characters: int, words: int) -> str:
@@ -220,12 +235,14 @@ def _read(reader: Reader, numbered: bool) -> Iterator[Document]:
     except FormatError as error:
         raise reader.with_location(error, None) from None
     repaired: Counter[str] = Counter()
-    yield from reader.documents(_sentences(reader), partial(_parse, layout=layout, repaired=repaired))
+    file = "" if reader.path is None else reader.path.name
+    yield from reader.documents(_sentences(reader), partial(_parse, file=file, layout=layout, repaired=repaired))
     for scheme, repairs in repaired.items():
         reader.note(f"{repairs} tags out of place for {scheme}; each starts or ends an entity, none was dropped")
 
 
-def _parse(sentence: list[Line], layout: Layout, repaired: Counter[str]) -> Iterator[Document]:
+def _parse(found: _Sentence, file: str, layout: Layout, repaired: Counter[str]) -> Iterator[Document]:
+    sentence = found.lines
     if len(sentence) > MAX_SENTENCE:
         raise FormatError(f"the sentence has more than {MAX_SENTENCE:,} words; end sentences with a blank line.")
     rows = [layout.row(line) for line in sentence]
@@ -233,12 +250,13 @@ def _parse(sentence: list[Line], layout: Layout, repaired: Counter[str]) -> Iter
     repairs: Counter[str] = Counter()
     for index, scheme in enumerate(layout.tags.values()):
         try:
-            found, wrong = schemes.decode([row.tags[index] for row in rows], scheme)
+            entities, wrong = schemes.decode([row.tags[index] for row in rows], scheme)
         except schemes.TagError as error:
             raise FormatError(error.reason, line=sentence[error.index].number) from None
-        spans |= dict.fromkeys(found)
+        spans |= dict.fromkeys(entities)
         repairs[scheme] += wrong
-    yield Document.from_words([row.token for row in rows], spans, joiner=layout.joiner)
+    words = [row.token for row in rows]
+    yield Document.from_words(words, spans, joiner=layout.joiner, metadata=found.metadata(file))
     repaired.update(+repairs)
 
 
@@ -350,7 +368,7 @@ def _bare_tags(rows: list[list[str]]) -> bool:
 
 def _matches_weibo(probe: Probe) -> bool:
     rows = _rows(probe)
-    characters = sum(_CJK.match(row) is not None for row in rows)
+    characters = sum(CJK.match(row) is not None for row in rows)
     return _matches(probe) and all(_NUMBERED.match(row) for row in rows) and characters * 2 > len(rows)
 
 
