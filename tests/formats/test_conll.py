@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanwise.errors import FormatError
-from spanwise.formats import Report, read
+from spanwise.formats import Report, read, write
 
 
 @pytest.fixture
@@ -206,3 +206,54 @@ def test_a_sentence_without_end_is_refused_before_memory_is_full(conll, monkeypa
     with pytest.raises(FormatError, match="more than 10 words; end sentences with a blank line"):
         conll("a\tO\n" * 100)
     assert len(conll("a\tO\n" * 10)) == 1
+
+
+CONLL_2003 = """\
+-DOCSTART- -X- O O
+
+Ann NNP I-NP I-PER
+Lee NNP I-NP I-PER
+met VBD I-VP O
+Bo NNP I-NP I-PER
+Oak NNP B-NP B-PER
+. . O O
+
+Halden NNP I-NP I-LOC
+
+-DOCSTART- -X- O O
+
+Rain NN I-NP O
+. . O O
+"""
+
+
+def test_the_original_layout_of_conll_2003_is_read_without_options(tmp_path):
+    (tmp_path / "eng.train").write_text(CONLL_2003)
+    report = Report()
+    documents = list(read(tmp_path / "eng.train", report=report))
+    assert [(d.text, [(d.text_of(e), e.label) for e in d.entities]) for d in documents] == [
+        ("Ann Lee met Bo Oak .", [("Ann Lee", "PER"), ("Bo", "PER"), ("Oak", "PER")]),
+        ("Halden", [("Halden", "LOC")]),
+        ("Rain .", []),
+    ]
+    assert [d.metadata for d in documents] == [
+        {"doc_key": "eng.train-1", "sentence": 0},
+        {"doc_key": "eng.train-1", "sentence": 1},
+        {"doc_key": "eng.train-2", "sentence": 0},
+    ]
+    assert "eng.train: scheme IOB1 (detected)" in report.notes
+
+
+def test_the_documents_of_conll_2003_are_kept_as_those_of_dygie(tmp_path):
+    (tmp_path / "eng.train").write_text(CONLL_2003)
+    write(read(tmp_path / "eng.train"), tmp_path / "x.json", "dygie")
+    assert [document.id for document in read(tmp_path / "x.json")] == [
+        "eng.train-1#0",
+        "eng.train-1#1",
+        "eng.train-2#0",
+    ]
+
+
+def test_a_file_without_documents_has_no_metadata(tmp_path):
+    (tmp_path / "x").write_text("Ann B-PER\n\nBo B-PER\n")
+    assert [dict(document.metadata) for document in read(tmp_path / "x")] == [{}, {}]

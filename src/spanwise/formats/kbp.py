@@ -19,7 +19,7 @@ from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import short_repr
 from spanwise.formats.listing import Source, folder_of, is_list, sources
-from spanwise.formats.markup import flat, line_end_variants, plain, read_source
+from spanwise.formats.markup import Plain, flat, line_end_variants, plain, read_source
 from spanwise.formats.reading import Reader
 
 _TABLE = ".tab"
@@ -104,8 +104,7 @@ def _mentions(reader: Reader) -> dict[str, list[_Mention]]:
 
 
 def _document(source: Source, mentions: list[_Mention], names_only: bool, dropped: Counter[str]) -> Iterator[Document]:
-    content, shift = _fitting(read_source(source.path), mentions)
-    text = plain(content, count_tags=True, count_references=True)
+    text, shift = _fitting(read_source(source.path), mentions)
     entities = []
     for mention in mentions:
         place = text.place(mention.start + shift, mention.end + shift)
@@ -118,21 +117,29 @@ def _document(source: Source, mentions: list[_Mention], names_only: bool, droppe
     yield Document(text.text, entities=tuple(entities), id=source.base)
 
 
-def _fitting(source: str, mentions: list[_Mention]) -> tuple[str, int]:
-    """The source as the offsets count it, and where they begin to: at the file, or at the tag of the document."""
+def _fitting(source: str, mentions: list[_Mention]) -> tuple[Plain, int]:
+    """The text as the offsets count it, and where they begin to: at the file, or at the tag of the document."""
     wrong = mentions[0]
     for content in line_end_variants(source):
-        root = _ROOT.search(content)
+        root, text = _ROOT.search(content), plain(content, count_tags=True, count_references=True)
         for shift in dict.fromkeys((0, root.start() if root else 0)):
-            found = next((m for m in mentions if flat(content[m.start + shift : m.end + shift]) != flat(m.text)), None)
+            found = next((m for m in mentions if not _fits(m, text, content, shift)), None)
             if found is None:
-                return content, shift
+                return text, shift
             wrong = found
     raise FormatError(
         f"the mention {short_repr(wrong.text)} ({wrong.id}) is not at characters {wrong.start} to {wrong.end - 1} of "
         f"its source; the source must be the one that was annotated.",
         line=wrong.line,
     )
+
+
+def _fits(mention: _Mention, text: Plain, content: str, shift: int) -> bool:
+    """Whether the text of a mention is at its offsets; one inside a tag is looked up there."""
+    start, end = mention.start + shift, mention.end + shift
+    place = text.place(start, end)
+    found = content[start:end] if place is None else text.text[place.start : place.end]
+    return flat(found) == flat(mention.text)
 
 
 def _read(reader: Reader, names_only: bool) -> Iterator[Document]:

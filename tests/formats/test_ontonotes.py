@@ -1,0 +1,183 @@
+"""OntoNotes in its two layouts: the columns of CoNLL 2012, and `.name` files. All texts are invented."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.document import Document
+from spanwise.errors import FormatError
+from spanwise.formats import Report, detect, read
+
+NAME = """<DOC DOCNO="bn/inv/00/inv_0001@0001@inv@bn@en@on">
+<ENAMEX TYPE="PERSON">Ann Lee</ENAMEX> left <ENAMEX TYPE="ORG">Oak -AMP- Sons</ENAMEX> .
+<TURN>
+It is a <ENAMEX TYPE="NORP" S_OFF="4">pro-Halden</ENAMEX> paper -LRB- 5 -LAB- 6 -RRB- .
+</DOC>
+"""
+CHINESE = """<DOC DOCNO="nw/inv/00/inv_0002@0000@inv@nw@ch@on">
+<ENAMEX TYPE="PERSON">安娜</ENAMEX> 离开 <ENAMEX TYPE="GPE">哈尔登 市</ENAMEX> 5 天 。
+</DOC>
+"""
+
+
+def columns(words, cells, document="bn/inv/00/inv_0001"):
+    """The columns of a sentence, aligned with spaces as in the distribution."""
+    rows = (
+        f"{document}   1   {i:>3}   {word:>12}   NN   (TOP*   -   -   -   Ann_Lee   {cell:>10}   (ARG0*   -\n"
+        for i, (word, cell) in enumerate(zip(words, cells, strict=True))
+    )
+    return "".join(rows) + "\n"
+
+
+def document(*sentences, name="bn/inv/00/inv_0001", part=1):
+    return f"#begin document ({name}); part {part:03}\n{''.join(sentences)}#end document\n"
+
+
+WORDS = ["Ann", "Lee", "left", "Halden", "."]
+CELLS = ["(PERSON*", "*)", "*", "(GPE)", "*"]
+
+
+def marked(document):
+    return [(document.text_of(entity), entity.label) for entity in document.entities]
+
+
+def test_columns_are_read_by_sentence_with_their_document(tmp_path):
+    path = tmp_path / "inv_0001.v4_gold_conll"
+    path.write_text(document(columns(WORDS, CELLS), columns(["Rain", "."], ["*", "*"])))
+    first, second = read(path)
+    assert detect(path) == detect(tmp_path) == "conll-2012"
+    assert (first.text, marked(first)) == ("Ann Lee left Halden .", [("Ann Lee", "PERSON"), ("Halden", "GPE")])
+    assert (first.id, second.id) == ("bn/inv/00/inv_0001-1#0", "bn/inv/00/inv_0001-1#1")
+    assert second.metadata == {"doc_key": "bn/inv/00/inv_0001-1", "sentence": 1}
+
+
+def test_nested_brackets_are_nested_entities(tmp_path):
+    (tmp_path / "x_gold_conll").write_text(document(columns(["Bank", "of", "Halden"], ["(ORG*", "*", "(GPE))"])))
+    (found,) = read(tmp_path)
+    assert marked(found) == [("Bank of Halden", "ORG"), ("Halden", "GPE")]
+
+
+def test_a_folder_is_read_without_other_files_and_without_texts_that_are_not_annotated(tmp_path):
+    for folder, name in (("pt/nt/40", "nt_4001"), ("bn/inv/00", "inv_0001")):
+        (tmp_path / folder).mkdir(parents=True)
+        path = tmp_path / folder / name
+        path.with_suffix(".gold_conll").write_text(document(columns(WORDS, CELLS), name=f"{folder}/{name}"))
+        path.with_suffix(".auto_conll").write_text("something else")
+    report = Report()
+    assert [found.id for found in read(tmp_path, report=report)] == ["bn/inv/00/inv_0001-1#0"]
+    assert report.notes == [f"{tmp_path.name}: 1 sentences of pt/ are not read: they are not annotated for names"]
+
+
+def test_chinese_columns_are_read_as_characters(tmp_path):
+    (tmp_path / "x.gold_conll").write_text(document(columns(["安娜", "离开", "哈尔登"], ["(PERSON)", "*", "(GPE)"])))
+    (found,) = read(tmp_path)
+    assert (found.text, found.word_texts[:2], marked(found)[1]) == ("安娜离开哈尔登", ["安", "娜"], ("哈尔登", "GPE"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (document(columns(["Ann", "left"], ["(PERSON*", "*"])), r"x\.gold_conll:2: the entity that begins here"),
+        (document(columns(["Ann", "left"], ["*", "*)"])), r"x\.gold_conll:3: an entity ends here that has not begun"),
+        (document(columns(["Ann"], ["B-PER"])), r"x\.gold_conll:2: 'B-PER' in column 11 is not '\(PERSON\*'"),
+        (document(columns(["[WORD]"], ["*"])), r"x\.gold_conll:2: the word is \[WORD\]: the file is a skeleton"),
+        (document("inv 0 0 Ann NN *\n"), r"x\.gold_conll:2: the line has 6 columns, but CoNLL 2012 has at least 12"),
+        (document(columns(["Ann"], ["*"])).replace("#end document\n", ""), r"x\.gold_conll: the file ends inside"),
+        ("#begin it\n", r"x\.gold_conll:1: '#begin it' is not '#begin document"),
+        (columns(["Ann"], ["*"]), r"x\.gold_conll:1: the sentence lies outside #begin document"),
+    ],
+)  # fmt: skip
+def test_damaged_columns_are_named_with_their_line(tmp_path, content, message):
+    (tmp_path / "x.gold_conll").write_text(content)
+    with pytest.raises(FormatError, match=message):
+        list(read(tmp_path))
+
+
+def test_names_are_read_by_sentence_with_brackets_and_ampersands(tmp_path):
+    (tmp_path / "inv_0001.name").write_text(NAME)
+    report = Report()
+    first, second = read(tmp_path, report=report)
+    assert detect(tmp_path) == detect(tmp_path / "inv_0001.name") == "ontonotes"
+    assert (first.text, marked(first)) == ("Ann Lee left Oak & Sons .", [("Ann Lee", "PERSON"), ("Oak & Sons", "ORG")])
+    assert (second.text, marked(second)) == ("It is a pro-Halden paper -LRB- 5 < 6 -RRB- .", [("pro-Halden", "NORP")])
+    assert (first.id, second.metadata["doc_key"]) == ("bn/inv/00/inv_0001-1#0", "bn/inv/00/inv_0001-1")
+    assert report.notes == [
+        f"{tmp_path.name}: 1 names are part of a word (S_OFF, E_OFF); they are read as the whole word"
+    ]
+
+
+def test_chinese_names_are_read_as_characters_without_spaces(tmp_path):
+    (tmp_path / "x.name").write_text(CHINESE, encoding="utf-8")
+    (found,) = read(tmp_path)
+    assert found.text == "安娜离开哈尔登市5天。"
+    assert found.word_texts == list(found.text)
+    assert marked(found) == [("安娜", "PERSON"), ("哈尔登市", "GPE")]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("Lee</ENAMEX>", "Lee"), r"x\.name:2: the name of type 'PERSON' is not closed in its line"),
+        (('<ENAMEX TYPE="ORG">', ""), r"x\.name:2: '</ENAMEX>' closes no name"),
+        (("Ann Lee</E", "</E"), r"x\.name:2: '</ENAMEX>' closes no name, or an empty one"),
+        ((' TYPE="ORG"', ""), r"x\.name:2: '<ENAMEX>' has no TYPE"),
+        (("left", "<B> left"), r"x\.name:2: '<B>' is not a name"),
+        (("left", "< left"), r"x\.name:2: .* holds a bracket outside a tag"),
+        (("</DOC>\n", ""), r"x\.name: the file ends inside a document"),
+        (("<DOC DOC", "<XDOC DOC"), r"x\.name:1: the sentence lies outside <DOC"),
+    ],
+)
+def test_damaged_names_are_named_with_their_line(tmp_path, change, message):
+    (tmp_path / "x.name").write_text(NAME.replace(*change))
+    with pytest.raises(FormatError, match=message):
+        list(read(tmp_path, "ontonotes"))
+
+
+TOKENS = st.text(
+    st.characters(categories=["Lu", "Ll", "Nd", "Po"], exclude_characters="#&<>*()"), min_size=1, max_size=6
+)
+LABELS = st.sampled_from(["PERSON", "GPE", "WORK_OF_ART"])
+
+
+@st.composite
+def nested_spans(draw):
+    """Words, and spans over them that nest but never cross, outer ones first."""
+    words = draw(st.lists(TOKENS, min_size=1, max_size=8))
+    spans = []
+    for first in range(len(words)):
+        inside = [last for a, last, _ in spans if a <= first < last]
+        limit = min(inside, default=len(words))
+        lasts = sorted(draw(st.sets(st.integers(first + 1, limit), max_size=2)), reverse=True)
+        spans += [(first, last, draw(LABELS)) for last in lasts]
+    return words, spans
+
+
+def in_columns(words, spans):
+    cells = []
+    for i in range(len(words)):
+        opened = "".join(f"({label}" for first, _, label in spans if first == i)
+        closed = ")" * sum(last == i + 1 for _, last, _ in spans)
+        cells.append(f"{opened}{'' if opened and closed else '*'}{closed}")
+    return document(columns(words, cells, "bn/x"), name="bn/x")
+
+
+def in_names(words, spans):
+    parts = []
+    for i, word in enumerate(words):
+        opened = "".join(f'<ENAMEX TYPE="{label}">' for first, _, label in spans if first == i)
+        parts.append(opened + word + "</ENAMEX>" * sum(last == i + 1 for _, last, _ in spans))
+    return f'<DOC DOCNO="bn/x@0001@x">\n{" ".join(parts)}\n</DOC>\n'
+
+
+@pytest.mark.parametrize(("name", "written"), [("x.gold_conll", in_columns), ("x.name", in_names)])
+@given(nested_spans())
+def test_what_is_written_in_the_layout_is_read_back(name, written, case):
+    words, spans = case
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / name).write_text(written(words, spans), encoding="utf-8", newline="")
+        assert list(read(folder)) == [Document.from_words(words, spans, id="bn/x-1#0")]
