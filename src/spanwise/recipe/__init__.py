@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanwise.corpora.options import DataOptions, Descriptions
-from spanwise.recipe.parsing import RECIPE, RECIPES, find_recipe, override
+from spanwise.recipe.parsing import RECIPE, RECIPES, find_recipe, override, shipped_recipes
 from spanwise.recipe.sections import (
     BundleSection,
     EncoderConfig,
@@ -26,4 +26,5 @@ __all__ = [
     "TrainSection",
     "find_recipe",
     "override",
+    "shipped_recipes",
 ]

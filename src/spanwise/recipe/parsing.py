@@ -20,17 +20,24 @@ MAX_OVERRIDE = 100_000  # characters
 Section = TypeVar("Section", bound=BaseModel)
 
 
+def shipped_recipes() -> dict[str, Path]:
+    """The shipped recipes by name; those with a paper's own settings are named `paper/…`."""
+    files = sorted((*RECIPES.glob("*.yaml"), *RECIPES.glob("paper/*.yaml")))
+    return {file.relative_to(RECIPES).with_suffix("").as_posix(): file for file in files}
+
+
 def find_recipe(name: Path | str) -> Path:
     """A recipe file, or the shipped recipe of this name."""
-    path = Path(name)
+    path, shipped = Path(name), shipped_recipes()
     if path.is_file():
         return path
-    shipped = RECIPES / f"{path.name.removesuffix('.yaml')}.yaml"
-    if len(path.parts) == 1 and shipped.exists():
-        return shipped
+    if found := shipped.get(path.as_posix().removesuffix(".yaml")):
+        return found
     if path.exists():  # a folder, which reading refuses
         return path
-    known = ", ".join(sorted(file.stem for file in RECIPES.glob("*.yaml")))
+    papers = [each for each in shipped if each.startswith("paper/")]
+    own = [each for each in shipped if each not in papers]
+    known = ", ".join(papers if path.parts[:1] == ("paper",) else [*own, f"or the {len(papers)} of paper/…"])
     raise RecipeError(
         f"recipe file {str(name)!r} does not exist; write one with `spanwise init`, or choose from {known}."
     )
