@@ -80,3 +80,32 @@ def test_detection_of_anything(content):
         path.write_bytes(content)
         with expecting_at_most_a_format_error(folder):
             assert detect(path) in FORMATS
+
+
+CORPORA = {
+    "ace": ("x.apf.xml", "x.sgm"),
+    "ace-events": ("x.apf.xml", "x.sgm"),
+    "conll-2012": ("x.gold_conll", "y.gold_conll"),
+    "kbp": ("x.tab", "d.xml"),
+    "ontonotes": ("x.name", "y.name"),
+}
+FRAGMENTS = st.sampled_from([
+    b"<source_file><document>", b"</document></source_file>", b'<entity TYPE="PER">', b"</entity>", b"\n", b"\r\n",
+    b'<entity_mention ID="1">', b"</entity_mention>", b"<extent>", b"</extent>", b'<charseq START="0" END="2">Ann',
+    b"</charseq>", b"<BODY>", b"</BODY>", b"Ann", b"&amp;", b"&#x110000;", b"\xff", b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
+    b'<DOC DOCNO="bn/x@0">\n', b"</DOC>\n", b'<ENAMEX TYPE="X">', b"</ENAMEX>", b"#begin document (d); part 000\n",
+    b"#end document\n", b"d 0 0 Ann N * - - - A (X* -\n", b"d 0 0 Ann N * - - - A *) -\n",
+    b"r\tm\tAnn\td:0-2\tk\tPER\tNAM\t1\n", b"r\tm\tAnn\td:5-7\tk\tPER\tNOM\t1\n",
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("format", sorted(CORPORA))
+@settings(max_examples=60, deadline=None)
+@given(*[st.one_of(st.binary(max_size=30), st.lists(FRAGMENTS, max_size=10).map(b"".join))] * 2)
+def test_any_files_of_a_corpus(format, first, second):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in zip(CORPORA[format], (first, second), strict=True):
+            (Path(folder) / name).write_bytes(content)
+        for skip_bad in (False, True):
+            with expecting_at_most_a_format_error(folder):
+                list(read(folder, format, skip_bad=skip_bad))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from test_ace import ENTITIES, put
 
+from invented_ace import ENTITIES, put
 from spanwise import corpora
 from spanwise.errors import FormatError
 from spanwise.formats import detect, read

@@ -22,8 +22,8 @@ Section = TypeVar("Section", bound=BaseModel)
 
 def shipped_recipes() -> dict[str, Path]:
     """The shipped recipes by name; those with a paper's own settings are named `paper/…`."""
-    files = sorted((*RECIPES.glob("*.yaml"), *RECIPES.glob("paper/*.yaml")))
-    return {file.relative_to(RECIPES).with_suffix("").as_posix(): file for file in files}
+    files = (*RECIPES.glob("*.yaml"), *RECIPES.glob("paper/*.yaml"))
+    return dict(sorted((file.relative_to(RECIPES).with_suffix("").as_posix(), file) for file in files))
 
 
 def find_recipe(name: Path | str) -> Path:
