@@ -48,3 +48,18 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     (tmp_path / "x.xml").write_text(f"<a>{' ' * 2**20}</a>")
     with pytest.raises(FormatError, match="the file is larger than 1 MB"):
         read_xml(tmp_path / "x.xml")
+
+
+def test_too_many_elements_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(xml_tree, "MAX_NODES", 10)
+    (tmp_path / "x.xml").write_text("<a>" + "<b/>\n" * 20 + "</a>")
+    with pytest.raises(
+        FormatError, match=r"x\.xml:10: the XML is nested deeper than 50 levels or has more than 10 ele"
+    ):
+        read_xml(tmp_path / "x.xml")
+
+
+def test_text_around_children_is_kept(tmp_path):
+    (tmp_path / "x.xml").write_text("<a>one<b>two</b>three</a>")
+    root = read_xml(tmp_path / "x.xml")
+    assert (root.text, root.child("b").text) == ("onethree", "two")

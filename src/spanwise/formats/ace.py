@@ -146,19 +146,18 @@ def _triggers(document: Node) -> _Annotations:
 def _fitting(source: str, annotations: _Annotations) -> Plain:
     """The text that the offsets count: `&amp;` may count as one character or as five, a line end as one or two."""
     regions = [region for mention in annotations.mentions for region in (mention.extent, mention.head) if region]
-    wrong: _Region | None = None
+    first: list[_Region] = []  # that does not fit, in each way to count
     for variant in line_end_variants(source):
         for counted in (False, True):
             text = plain(variant, count_tags=False, count_references=counted)
-            found = next((region for region in regions if not _fits(text, region)), None)
-            if found is None:
+            wrong = next((region for region in regions if not _fits(text, region)), None)
+            if wrong is None:
                 return text
-            wrong = wrong or found
-    assert wrong is not None  # noqa: S101
+            first.append(wrong)
     raise FormatError(
-        f"the mention {short_repr(wrong.text)} is not at characters {wrong.start} to {wrong.end - 1} of the text; the "
-        f"{_TEXT} file must be the one that was annotated.",
-        line=wrong.line,
+        f"the mention {short_repr(first[0].text)} is not at characters {first[0].start} to {first[0].end - 1} of the "
+        f"text; the {_TEXT} file must be the one that was annotated.",
+        line=first[0].line,
     )
 
 

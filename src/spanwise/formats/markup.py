@@ -15,7 +15,7 @@ from spanwise.formats.reading import Line
 from spanwise.formats.writing import BOM
 from spanwise.formats.xml_tree import read_bytes
 
-MAX_SOURCE = 16 * 2**20
+MAX_SOURCE = 4 * 2**20
 _MARK = re.compile(r"(?P<tag></?[A-Za-z!?][^<>]*>)|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,7});")
 _TAG_NAME = re.compile(r"</?([A-Za-z0-9_]+)")
 

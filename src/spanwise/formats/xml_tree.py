@@ -14,7 +14,8 @@ from xml.parsers import expat
 from spanwise.errors import FormatError
 from spanwise.formats.fields import short_repr
 
-MAX_BYTES = 64 * 2**20
+MAX_BYTES = 16 * 2**20
+MAX_NODES = 500_000
 MAX_DEPTH = 50
 
 
@@ -82,6 +83,8 @@ class _Builder:
     def __init__(self) -> None:
         self.root = Node("", {}, 0)
         self._open = [self.root]
+        self._texts: list[list[str]] = [[]]  # of the open elements
+        self._nodes = 0
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -93,20 +96,23 @@ class _Builder:
         self.parser.SkippedEntityHandler = self._refuse
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if len(self._open) > MAX_DEPTH:
+        self._nodes += 1
+        if len(self._open) > MAX_DEPTH or self._nodes > MAX_NODES:
             raise FormatError(
-                f"the XML is nested deeper than {MAX_DEPTH} levels; give another file.",
+                f"the XML is nested deeper than {MAX_DEPTH} levels or has more than {MAX_NODES:,} elements; give "
+                f"another file.",
                 line=self.parser.CurrentLineNumber,
             )
         node = Node(tag, attributes, self.parser.CurrentLineNumber)
         self._open[-1].children.append(node)
         self._open.append(node)
+        self._texts.append([])
 
     def _end(self, tag: str) -> None:
-        self._open.pop()
+        self._open.pop().text = "".join(self._texts.pop())
 
     def _data(self, text: str) -> None:
-        self._open[-1].text += text
+        self._texts[-1].append(text)
 
     def _refuse(self, *declared: object) -> NoReturn:
         name = next((each for each in declared if isinstance(each, str)), "")
