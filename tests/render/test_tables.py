@@ -95,13 +95,15 @@ def test_csv_text_is_never_a_formula_and_numbers_stay_numbers(start: str) -> Non
     assert rows[2] == ["-1.5"]
 
 
+numbers = st.one_of(st.none(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False))
+names = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
+
+
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(st.text(), st.one_of(st.none(), st.integers(), st.floats(allow_nan=False))), max_size=4))
+@given(st.lists(st.tuples(names, numbers), max_size=4))
 def test_csv_reads_back(rows: list[tuple[str, float | None]]) -> None:
     text = to_csv(Table("", ("a", "b"), tuple(rows)))
     found = list(csv.reader(io.StringIO(text, newline=""), strict=True))[1:]
     for (name, number), (shown, value) in zip(rows, found, strict=True):
-        assert "".join(c for c in name if c.isprintable()) == "".join(
-            c for c in shown.removeprefix("'") if c.isprintable()
-        ) or (name.startswith("'"))
-        assert (float(value) if value else None) == (number if number is None or abs(number) != float("inf") else None)
+        assert shown in {name, f"'{name}"}
+        assert (float(value) if value else None) == number
