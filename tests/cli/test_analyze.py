@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from spanwise.formats import read, write
 from spanwise.metrics import evaluate
 
 Command = Callable[..., Any]
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = "Ada Moss left Upper Dale ."
 
 
@@ -171,3 +173,17 @@ def test_options_out_of_range_are_wrong_usage(command: Command, files: Path, opt
     done = command("analyze", files / "gold.jsonl", files / "mine.jsonl", *option)
     assert (done.code, done.out) == (2, "")
     assert option[0] in done.err
+
+
+def test_the_script_of_the_docs_gives_the_numbers_in_its_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (script,) = re.findall(r"```python\n(.*?)```", (DOCS / "analysis.md").read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(script, names)  # noqa: S102
+    lines = [line.split("#") for line in script.splitlines() if "# " in line]
+    assert len(lines) == 2
+    for expression, value in lines:
+        assert eval(expression, names) == pytest.approx(float(value))  # noqa: S307
+    assert (tmp_path / "report" / "report.html").is_file()
