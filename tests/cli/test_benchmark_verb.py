@@ -221,3 +221,92 @@ def test_a_grouping_that_recorded_runs_lack_is_refused_before_anything_runs(run:
         "--out to run again."
     )
     assert len(path.read_text().splitlines()) == 1
+
+
+def test_the_papers_tables_and_figures_are_listed_with_what_is_recorded(command: Command, tmp_path: Path) -> None:
+    done = command("benchmark", "--list", "--out", tmp_path)
+    assert done.code == 0
+    assert "lear-t2" in done.out
+    assert "40 tables and figures, 4 recorded in" in " ".join(done.out.split())  # statistics and speed need no runs
+    found = json.loads(command("benchmark", "--list", "--out", tmp_path, "--json").out)
+    assert len(found["exhibits"]) == 40
+    assert {"name", "command", "suite", "corpora", "recorded"} <= found["exhibits"][0].keys()
+
+
+EXHIBITS = {
+    "tiny-t1": {"title": "Tiny, Table 1: scores", "suite": "pair", "corpora": ["demo"], "variants": ["tags"]},
+    "tiny-f1": {"title": "Tiny, Figure 1: widths", "suite": "pair", "corpora": ["demo"], "shows": "widths"},
+    "tiny-t2": {"title": "Tiny, Table 2: counts", "shows": "statistics", "corpora": ["demo"]},
+    "tiny-t3": {"title": "Tiny, Table 3: speed", "script": "benchmarks/x.py", "page": "docs/x.md", "corpora": ["demo"]},
+    "tiny-t4": {"title": "Tiny, Table 4: errors", "suite": "pair", "corpora": ["demo"], "shows": "errors"},
+}
+
+
+@pytest.fixture
+def shown(run: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """shown("tiny-t1", …): a table or figure of a paper of one's own."""
+    from spanwise.benchmark import papers
+
+    made = {name: papers.Exhibit.model_validate(entry) for name, entry in EXHIBITS.items()}
+    monkeypatch.setattr(papers, "exhibits", lambda: made)
+    return lambda name, *arguments: run(*arguments, suite=name, corpus=None)
+
+
+def test_a_table_of_a_paper_runs_its_variants_and_is_written_in_any_format(shown: Command, tmp_path: Path) -> None:
+    done = shown("tiny-t1")
+    assert done.code == 0
+    assert "Tiny, Table 1: scores; demo test" in " ".join(done.out.split())
+    lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    assert [json.loads(line)["variant"] for line in lines] == ["tags"]
+    assert "| model | runs | P | P, paper |" in shown("tiny-t1", "--recorded", "--format", "markdown").out
+    assert "\\begin{tabular}" in shown("tiny-t1", "--recorded", "--format", "latex").out
+    shown("tiny-t1", "--recorded", "--format", "csv", "--save", tmp_path / "new" / "t.csv")
+    assert (tmp_path / "new" / "t.csv").read_text().startswith('model,runs,P,"P, paper"')
+
+
+def test_a_figure_of_a_paper_is_an_svg(shown: Command, tmp_path: Path) -> None:
+    assert "--format svg" in shown("tiny-f1").out
+    done = shown("tiny-f1", "--recorded", "--format", "svg", "--save", tmp_path / "f.svg")
+    assert done.code == 0
+    assert (tmp_path / "f.svg").read_text().startswith("<svg")
+    assert "this table has no figure" in shown("tiny-t1", "--recorded", "--format", "svg").err
+
+
+def test_statistics_and_speed_need_no_runs(shown: Command) -> None:
+    assert "demo train" in shown("tiny-t2").out
+    assert "python benchmarks/x.py" in shown("tiny-t3").out
+
+
+def test_runs_that_lack_what_a_table_needs_are_run_again(shown: Command, tmp_path: Path) -> None:
+    shown("tiny-t4")
+    kept = sorted((tmp_path / "out" / "predictions").iterdir())
+    assert len(kept) == 2
+    kept[0].unlink()
+    done = shown("tiny-t4")
+    assert done.code == 0
+    assert done.err.count("test F1") == 1
+    assert sorted((tmp_path / "out" / "predictions").iterdir()) == kept
+
+
+def test_what_is_not_recorded_is_not_run_where_only_records_are_asked_for(shown: Command, tmp_path: Path) -> None:
+    done = shown("tiny-t1", "--recorded")
+    assert (done.code, "no result of 'Tiny, Table 1: scores' on demo is recorded" in done.err) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_variants_of_a_suite_are_compared_in_a_report(run: Command, tmp_path: Path) -> None:
+    done = run("--report", tmp_path / "report", suite="pair")
+    assert done.code == 0
+    assert {"tags", "spans"} == set(json.loads((tmp_path / "report" / "report.json").read_text())["systems"])
+    assert "<html" in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_own_files_can_be_called_as_the_papers_corpus(run: Command, easy_files: Path) -> None:
+    done = run(*_own(easy_files, "train", "dev", "test"), "--name", "demo", "--json", corpus=None)
+    assert json.loads(done.out)["rows"][0]["paper"] == {"P": 50.0, "R": 60.0, "F1": 54.55}
+    assert "--name is for files of your own" in run("--name", "mine").err
+
+
+def test_without_a_name_there_is_nothing_to_run(command: Command) -> None:
+    done = command("benchmark")
+    assert (done.code, "--list names the tables and figures" in done.err) == (2, True)

@@ -115,7 +115,7 @@ def _error_heatmap(analysis: Analysis) -> Heatmap:
         tuple(analysis.systems),
         tuple(first),
         values,
-        "Rate: errors / (FP + FN), eq. 24 of BL-NER.",
+        "Rate: errors / (FP + FN), eq. 24 of BL-NER. A positive difference means more errors than the first system.",
         diverging=True,
         row_title="system",
         column_title="kind",
@@ -134,4 +134,4 @@ def _disagreement_examples(comparison: Comparison) -> Examples:
 def _example(one: Disagreement) -> Example:
     texts = (MarkedText("gold", one.gold), *(MarkedText(name, found) for name, found in one.predicted.items()))
     title = f"{one.document}: {counted(one.differences, 'entity', 'entities')} not predicted by all systems"
-    return Example(title, texts, one.differences)
+    return Example(title, texts)

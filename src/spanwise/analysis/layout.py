@@ -333,5 +333,4 @@ def _suspicious_example(case: Suspicion) -> Example:
     return Example(
         f"{case.kind}: gold has {gold}, predicted is {predicted}{score}",
         (MarkedText("gold", case.sentence), MarkedText(joined(case.systems), case.predicted_sentence)),
-        len(case.systems),
     )

@@ -128,12 +128,11 @@ def _recorded_table(key: str, digits: int) -> Callable[[Exhibit, str, Sequence[R
     """A table of a model's representations: one column per variant."""
 
     def shown(exhibit: Exhibit, corpus: str, results: Sequence[Result]) -> list[Element]:
-        by_variant = _by_variant(results)
+        by_variant = _by_variant(results).items()
         rows = results[0]["representations"][key]
         grid: dict[str, dict[str, Value]] = {
             row: {
-                name: mean(result["representations"][key][row] for result in found)
-                for name, found in by_variant.items()
+                name: _mean_of([result["representations"][key][row] for result in found]) for name, found in by_variant
             }
             for row in rows
         }
@@ -211,8 +210,13 @@ def _by_variant(results: Sequence[Result]) -> dict[str, list[Result]]:
 def _mean(results: Sequence[Result], path: str) -> float | None:
     """The mean over the results that have a value; group names may contain dots, so "|" separates them."""
     dotted, group, key = path.split("|")
-    values = [found[group][key] for result in results if group in (found := get_path(result, dotted))]
-    return mean(values) if values else None
+    return _mean_of([found[group][key] for result in results if group in (found := get_path(result, dotted))])
+
+
+def _mean_of(values: Sequence[float | None]) -> float | None:
+    """The mean of the values that there are."""
+    present = [value for value in values if value is not None]
+    return mean(present) if present else None
 
 
 def _percent(value: float | None) -> float | None:
