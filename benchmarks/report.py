@@ -1,11 +1,12 @@
-"""Write the tables of docs/results.md from the results in the repository.
+"""Write the tables and figures of docs/results.md from the results in the repository.
 
     python benchmarks/report.py
 
 The text between `<!-- SUITE CORPUS -->` and `<!-- end -->` is replaced by the table of that suite on that corpus, with
 the command that made it, its comparisons, dates and machine, all read from benchmarks/results/SUITE/results.jsonl.
 `<!-- SUITE CORPUS --best -->` adds rows for the best runs. With `--by width` or `--by nesting` instead of `--best`, F1
-is grouped by the width or nesting of entities.
+is grouped by the width or nesting of entities. `<!-- exhibit NAME CORPUS -->` is a table or figure of a paper, as
+`spanwise benchmark NAME --corpus CORPUS --recorded` shows it; figures are written to docs/figures.
 """
 
 from __future__ import annotations
@@ -16,24 +17,31 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from spanwise.benchmark import Comparison, compare, find_results, markdown, plan, summarize
+from spanwise.benchmark import Comparison, compare, exhibits, find_results, markdown, plan, results_folder, summarize
+from spanwise.benchmark.exhibits import show
 from spanwise.corpora import CORPORA
+from spanwise.render.charts import to_svg
+from spanwise.render.elements import Table
+from spanwise.render.tables import to_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
-SEEDS = 10  # maximum
+SEEDS = 20  # maximum
+RESULTS = Path("benchmarks", "results")
 FOLDS = {named.name: len(named.folds) for named in CORPORA if named.folds}
 BLOCK = re.compile(
-    r"(?P<mark><!-- (?P<suite>\S+) (?P<corpus>\S+)(?: (?P<best>--best)| --by (?P<by>\S+))? -->\n).*?<!-- end -->",
+    r"(?P<mark><!-- (?P<suite>(?!exhibit )\S+) (?P<corpus>\S+)(?: (?P<best>--best)| --by (?P<by>\S+))? -->\n)"
+    r".*?<!-- end -->",
     re.DOTALL,
 )
+EXHIBIT = re.compile(r"(?P<mark><!-- exhibit (?P<name>\S+) (?P<corpus>\S+) -->\n).*?<!-- end -->", re.DOTALL)
 Result = dict[str, Any]
 
 
 def block(marks: re.Match[str]) -> str:
     """A table with the marks around it."""
     suite, corpus, best, by = marks["suite"], marks["corpus"], bool(marks["best"]), marks["by"]
-    folder = Path("benchmarks", "results", suite)
+    folder = results_folder(suite, RESULTS)
     # Only runs that the current version of the suite plans.
     results = find_results(plan(suite, corpus, SEEDS, folds=FOLDS.get(corpus)), ROOT / folder)
     if corpus in FOLDS:
@@ -48,13 +56,34 @@ def block(marks: re.Match[str]) -> str:
         return f"{marks['mark']}The same command with `--by {by}`:\n\n{markdown(header, body)}<!-- end -->"
     return (
         f"{marks['mark']}"
-        f"`spanwise benchmark {suite} --corpus {corpus}{folds} --seeds {seeds} --jobs 2 --out {folder}`"
+        f"`spanwise benchmark {suite} --corpus {corpus}{folds} --seeds {seeds} --jobs 2`"
         f"{': ' * bool(table.spread)}{table.spread}\n\n"
         f"{markdown(table.header, table.body)}\n"
         f"{comparisons(compare(suite, results))}"
         f"{circumstances(results)}\n"
         "<!-- end -->"
     )
+
+
+def exhibit_block(marks: re.Match[str]) -> str:
+    """A table or figure of a paper with its command; figures become files beside the page."""
+    name, corpus = marks["name"], marks["corpus"]
+    exhibit = exhibits()[name]
+    folder = results_folder(exhibit.suite, ROOT / RESULTS) if exhibit.suite else ROOT / RESULTS
+    results = exhibit.found(corpus, ROOT / RESULTS)
+    if exhibit.suite and not results:
+        return f"{marks['mark']}Not run yet.\n<!-- end -->"
+    parts, figures = [f"`spanwise benchmark {name} --corpus {corpus}`\n"], 0
+    for element in show(exhibit, corpus, results, folder):
+        if isinstance(element, Table):
+            parts.append(to_markdown(element))
+        else:
+            figures += 1
+            path = Path("figures", f"{name}-{corpus}-{figures}.svg")
+            (PAGE.parent / path).parent.mkdir(exist_ok=True)
+            (PAGE.parent / path).write_text(to_svg(element), encoding="utf-8")
+            parts.append(f"![{element.title}]({path.as_posix()})\n")
+    return f"{marks['mark']}{chr(10).join([*parts, *([circumstances(results)] if results else [])])}\n<!-- end -->"
 
 
 def whole_seeds(results: list[Result], corpus: str) -> list[Result]:
@@ -94,7 +123,8 @@ def _all(sections: list[dict[str, Any]], key: str) -> str:
 
 
 def main() -> None:
-    PAGE.write_text(BLOCK.sub(block, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    page = BLOCK.sub(block, PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(EXHIBIT.sub(exhibit_block, page), encoding="utf-8")
 
 
 if __name__ == "__main__":

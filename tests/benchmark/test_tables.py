@@ -183,7 +183,7 @@ def test_variants_are_compared_by_every_column_with_counts(suites: Any) -> None:
     assert (same.one, same.other, same.column, same.difference, same.p) == ("spans", "tags", "entities", 0.0, 1.0)
     assert (worse.column, worse.runs, worse.difference) == ("RE+", 1, pytest.approx(-66.666667))
     assert worse.p == 1 / 10_001
-    assert worse.cells == ["spans − tags", "RE+", "-66.67", "0.0001", "1"]
+    assert worse.cells == ["spans − tags", "RE+", "-66.67", "-83.33 to -50.00", "0.0001", "1"]
 
 
 def test_runs_are_compared_seed_by_seed_and_those_without_a_partner_do_not_count(suites: Any) -> None:
@@ -241,15 +241,15 @@ def test_the_page_shows_table_comparisons_command_and_circumstances(suites: Any,
     page = report("tiny easy", results)
     assert page == (
         "before\n<!-- tiny easy -->\n"
-        "`spanwise benchmark tiny --corpus easy --seeds 1 --jobs 2 --out benchmarks/results/tiny`\n\n"
+        "`spanwise benchmark tiny --corpus easy --seeds 1 --jobs 2`\n\n"
         "| model | runs | P (paper) | R (paper) | F1 (paper) |\n"
         "|---|---|---|---|---|\n"
         "| tags | 1 | 70.00 (90.00) | 50.00 (80.00) | 60.00 (84.70) |\n"
         "| spans | 1 | 30.00 | 10.00 | 20.00 |\n\n"
         "Two-sided p by paired approximate randomization over documents, 10,000 trials:\n\n"
-        "| difference | column | points | p | runs |\n"
-        "|---|---|---|---|---|\n"
-        "| tags − spans | F1 | +66.67 | 0.0001 | 1 |\n\n"
+        "| difference | column | points | 95 % interval | p | runs |\n"
+        "|---|---|---|---|---|---|\n"
+        "| tags − spans | F1 | +66.67 | +50.00 to +83.33 | 0.0001 | 1 |\n\n"
         "2026-01-02; 2 cores (x86_64), one thread a run, torch 2.6; "
         "1 epochs, batch 8, learning rates 0.0002 (encoder) and 0.01, fp32.\n"
         "<!-- end -->\nafter\n"
@@ -272,7 +272,7 @@ def test_the_page_shows_only_folds_and_seeds_that_every_variant_has(report: Any)
     ]
     page = report("tiny ade", results)
     assert "--corpus ade --folds 2 --seeds 2 " in page
-    assert "results/tiny`: mean of 2 folds, ± over 2 seeds\n" in page
+    assert "--jobs 2`: mean of 2 folds, ± over 2 seeds\n" in page
     assert "| tags | 4 | 30.00 ± 7.07 |" in page
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spanwise.document import Document, Entity, Relation
 from spanwise.errors import InputError
-from spanwise.metrics import document_counts, evaluate, randomization_test
+from spanwise.metrics import bootstrap_difference, document_counts, evaluate, randomization_test
 from spanwise.metrics.significance import Counts
 from spanwise.schema import EntityType, RelationType, Schema
 
@@ -141,3 +141,20 @@ def test_a_document_without_relations_counts_none_beside_one_that_has_some() -> 
 def test_documents_of_other_texts_are_refused() -> None:
     with pytest.raises(InputError, match="document 1 differ"):
         document_counts([Document("a"), Document("b")], [Document("a"), Document("c")])
+
+
+def test_the_interval_of_a_difference_is_that_of_a_plain_bootstrap() -> None:
+    rng = np.random.default_rng(3)
+    gold = rng.integers(1, 5, 40)
+    one, other = ([[int(g), int(g), int(rng.integers(0, g + 1))] for g in gold] for _ in range(2))
+    differences = []
+    for _ in range(4000):
+        drawn = rng.integers(0, len(gold), len(gold))
+        f1 = [2 * sum(rows[i][2] for i in drawn) / sum(rows[i][0] + rows[i][1] for i in drawn) for rows in (one, other)]
+        differences.append(f1[0] - f1[1])
+    low, high = bootstrap_difference(one, other, samples=4000)
+    assert (low, high) == pytest.approx(np.percentile(differences, [2.5, 97.5]), abs=0.01)
+
+
+def test_equal_systems_differ_by_nothing_in_every_sample() -> None:
+    assert bootstrap_difference([[2, 2, 1], [1, 1, 1]], [[2, 2, 1], [1, 1, 1]]) == (0.0, 0.0)

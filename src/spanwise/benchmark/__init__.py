@@ -6,7 +6,7 @@ runs are not repeated, and an interrupted run resumes from its checkpoint.
 
 from __future__ import annotations
 
-from spanwise.benchmark.comparison import Comparison, compare
+from spanwise.benchmark.comparison import Comparison, compare, compare_variants
 from spanwise.benchmark.papers import Exhibit, exhibits, results_folder
 from spanwise.benchmark.results import append_result, read_results, recorded
 from spanwise.benchmark.runs import Run, corpus_name, execute, find_results, plan, run_suite
@@ -24,6 +24,7 @@ __all__ = [
     "append_result",
     "check_groups",
     "compare",
+    "compare_variants",
     "corpus_name",
     "execute",
     "exhibits",

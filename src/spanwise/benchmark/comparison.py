@@ -9,7 +9,7 @@ from typing import ClassVar
 from spanwise.benchmark.results import Result
 from spanwise.benchmark.suite import Suite
 from spanwise.benchmark.table import get_path
-from spanwise.metrics import randomization_test
+from spanwise.metrics import bootstrap_difference, randomization_test
 
 Counts = list[list[int]]  # gold, predicted and correct items per document
 COUNTS = {  # path of a score in a result: path of the document counts behind it
@@ -21,35 +21,46 @@ COUNTS = {  # path of a score in a result: path of the document counts behind it
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The first variant's micro F1 minus the second's, in points, over the documents of the runs that both have."""
+    """The first variant's micro F1 minus the second's, in points, over the documents of the runs that both have.
 
-    HEADER: ClassVar = ("difference", "column", "points", "p", "runs")
+    `low` and `high` are the ends of its 95 % interval by bootstrap over documents.
+    """
+
+    HEADER: ClassVar = ("difference", "column", "points", "95 % interval", "p", "runs")
 
     one: str
     other: str
     column: str
     difference: float
+    low: float
+    high: float
     p: float
     trials: int
     runs: int
 
     @property
     def cells(self) -> list[str]:
-        return [f"{self.one} − {self.other}", self.column, f"{self.difference:+.2f}", f"{self.p:.4f}", str(self.runs)]
+        interval = f"{self.low:+.2f} to {self.high:+.2f}"
+        points = f"{self.difference:+.2f}"
+        return [f"{self.one} − {self.other}", self.column, points, interval, f"{self.p:.4f}", str(self.runs)]
 
 
 def compare(name: str, results: Sequence[Result]) -> list[Comparison]:
     """The comparisons that the suite lists, for each column with recorded counts."""
     suite = Suite.load(name)
-    found = []
-    for one, other in suite.compare:
-        for column, path in suite.columns.items():
-            runs = _paired_counts(one, other, COUNTS.get(path, ""), results)
-            if runs:
-                first, second = (_by_document({run: counts[side] for run, counts in runs.items()}) for side in (0, 1))
-                test = randomization_test(first, second)
-                found.append(Comparison(one, other, column, 100 * test.difference, test.p, test.trials, len(runs)))
-    return found
+    pairs = [(one, other, column) for one, other in suite.compare for column in suite.columns]
+    return [found for pair in pairs if (found := compare_variants(suite, *pair, results))]
+
+
+def compare_variants(suite: Suite, one: str, other: str, column: str, results: Sequence[Result]) -> Comparison | None:
+    """The comparison of two variants in a column; None if no counts are recorded for it."""
+    runs = _paired_counts(one, other, COUNTS.get(suite.columns[column], ""), results)
+    if not runs:
+        return None
+    first, second = (_by_document({run: counts[side] for run, counts in runs.items()}) for side in (0, 1))
+    test = randomization_test(first, second)
+    low, high = (100 * end for end in bootstrap_difference(first, second))
+    return Comparison(one, other, column, 100 * test.difference, low, high, test.p, test.trials, len(runs))
 
 
 def _by_document(runs: Mapping[tuple[int, str], Counts]) -> Counts:

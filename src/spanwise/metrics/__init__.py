@@ -5,7 +5,13 @@ from __future__ import annotations
 from spanwise.metrics.evaluation import Evaluation, evaluate
 from spanwise.metrics.relations import RelationScores, score_relations
 from spanwise.metrics.scores import Average, Score, Scores
-from spanwise.metrics.significance import DocumentCounts, Significance, document_counts, randomization_test
+from spanwise.metrics.significance import (
+    DocumentCounts,
+    Significance,
+    bootstrap_difference,
+    document_counts,
+    randomization_test,
+)
 from spanwise.metrics.strict import score_boundaries, score_entities
 from spanwise.metrics.structure import score_by_nesting, score_by_width
 
@@ -17,6 +23,7 @@ __all__ = [
     "Score",
     "Scores",
     "Significance",
+    "bootstrap_difference",
     "document_counts",
     "evaluate",
     "randomization_test",
