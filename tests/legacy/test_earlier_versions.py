@@ -246,8 +246,13 @@ def test_recorded_results_are_found_by_the_plan_of_today() -> None:
         *benchmark.plan("joint", "demo", 1, BENCHMARK_OPTIONS, variants=["SpERT"]),
     ]
     lines = [json.loads(line) for line in (LEGACY / "results" / "results.jsonl").read_text().splitlines()]
-    assert benchmark.recorded(LEGACY / "results") == {run.key: line for run, line in zip(runs, lines, strict=True)}
-    assert benchmark.find_results(runs, LEGACY / "results") == lines
+    found = benchmark.find_results(runs, LEGACY / "results")
+    assert list(benchmark.recorded(LEGACY / "results")) == [run.key for run in runs]
+    assert [result["entities"]["micro"] for result in found] == [line["test"] for line in lines]
+    assert [result["entities"]["macro"]["f1"] for result in found] == [line["test_macro_f1"] for line in lines]
+    assert [{**result, **line} for result, line in zip(found, lines, strict=True)] == [
+        {**line, "split": "test", "entities": result["entities"]} for result, line in zip(found, lines, strict=True)
+    ]
     assert [key(Recipe.parse(line["recipe"])) for line in lines] == [run.key for run in runs]
 
 
