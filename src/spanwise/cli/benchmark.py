@@ -156,7 +156,7 @@ def _request(
     from spanwise.benchmark.papers import exhibits
 
     if name is None:
-        raise typer.BadParameter("give the name of a suite, or of a table or figure; --list names the tables and figures.")
+        raise typer.BadParameter("give a suite, or a table or figure; --list names the tables and figures.")
     exhibit = exhibits().get(name)
     if exhibit is not None and corpus is None and not any(files.values()):
         corpus = exhibit.corpora[0]
