@@ -73,7 +73,8 @@ def exhibit_block(marks: re.Match[str]) -> str:
     results = exhibit.found(corpus, ROOT / RESULTS)
     if exhibit.suite and not results:
         return f"{marks['mark']}Not run yet.\n<!-- end -->"
-    parts, figures = [f"`spanwise benchmark {name} --corpus {corpus}`\n"], 0
+    given = f" --corpus {corpus}" if exhibit.suite else ""
+    parts, figures = [f"`spanwise benchmark {name}{given}`\n"], 0
     for element in show(exhibit, corpus, results, folder):
         if isinstance(element, Table):
             parts.append(to_markdown(element))

@@ -22,8 +22,13 @@ def recipe_to_dict(recipe: Recipe) -> dict[str, Any]:
 
 
 def key(recipe: Recipe) -> str:
-    """A hash of the recipe, equal for equal work. It names a run's folder and identifies its result."""
-    return sha256(json.dumps(recipe_to_dict(recipe), sort_keys=True).encode()).hexdigest()[:16]
+    """A hash of the recipe, equal for equal work. It names a run's folder and identifies its result.
+
+    The precision does not count: which one is fast depends on the machine, and a result's environment names it.
+    """
+    work = recipe_to_dict(recipe)
+    del work["train"]["precision"]
+    return sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def run_name(key: str, split: str) -> str:
