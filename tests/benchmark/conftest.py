@@ -47,5 +47,5 @@ def easy(easy_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = corpora.load
     monkeypatch.setattr(corpora, "load", lambda name: corpus if name == "easy" else load(name))
     monkeypatch.setattr(
-        running, "_execute_all", lambda runs, folder, _, keep: (execute(r, folder, 1, keep) for r in runs)
+        running, "_execute_all", lambda runs, folder, _, keep, stop=None: (execute(r, folder, 1, keep) for r in runs)
     )

@@ -16,7 +16,7 @@ from spanwise.benchmark import results as recording
 from spanwise.benchmark import suite as suite_files
 from spanwise.benchmark.scoring import scores
 from spanwise.document import Document, Entity, Relation
-from spanwise.errors import CorpusError, FormatError, RecipeError
+from spanwise.errors import CorpusError, FormatError, RecipeError, TrainingStopped
 from spanwise.schema import Schema
 
 SHIPPED = benchmark.names()
@@ -287,6 +287,15 @@ def test_a_stopped_suite_goes_on_where_it_was(suites: Any, easy: None, tmp_path:
     results = benchmark.run_suite(runs, tmp_path / "out", finished=done.append)
     assert [result["variant"] for result in done] == ["spans"]
     assert results == [*first, *done]
+
+
+def test_a_run_that_is_stopped_resumes_from_its_checkpoint(suites: Any, easy: None, tmp_path: Path) -> None:
+    (run, _) = benchmark.plan("tiny", "easy", 1, ["train.batch_size=2"])
+    asked = iter([False, True])
+    with pytest.raises(TrainingStopped):
+        benchmark.execute(run, tmp_path / "out", 1, False, stop=lambda: next(asked))
+    result = benchmark.execute(run, tmp_path / "out", 1, False)
+    assert "resuming from step 1" in " ".join(result["notices"])
 
 
 def test_a_run_that_was_trained_but_not_scored_is_not_trained_again(

@@ -37,7 +37,9 @@ def run(
     load = corpora.load
     monkeypatch.setattr(corpora, "load", lambda name: corpus if name == "demo" else load(name))
     monkeypatch.setattr(
-        running, "_execute_all", lambda runs, folder, _, keep: (benchmark.execute(r, folder, 1, keep) for r in runs)
+        running,
+        "_execute_all",
+        lambda runs, folder, _, keep, stop=None: (benchmark.execute(r, folder, 1, keep) for r in runs),
     )
 
     def call(*arguments: object, suite: str = "tiny", corpus: str | None = "demo") -> Any:

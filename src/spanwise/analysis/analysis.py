@@ -208,13 +208,15 @@ def _notes(systems: Sequence[System], gold: Gold, has_train: bool) -> Iterable[s
     if not has_train:
         yield "Without training data, label consistency and out-of-vocabulary density are left out."
     if gold.documents == 1:
-        yield "With a single document, intervals cannot be estimated; each is as wide as its value."
+        yield "With a single document, intervals cannot be estimated; each interval is the value itself."
     tables = {"gold": gold.entities, **{one.name: one.entities.predicted for one in systems}}
     for name, table in tables.items():
         if number := misaligned(gold.texts, table):
             entities = counted(number, "entity of {name} is", "entities of {name} are").replace("{name}", name)
             yield f"{entities} not on word boundaries; the length is the number of words touched."
     for one in systems:
+        if gold.relation_labels and not any(document.relations for document in one.predictions):
+            yield f"{one.name} predicts no relations; its scores of relations are 0."
         yield from _score_notes(f"predictions of {one.name}", one.entities.predicted.score)
         if one.relations and has_scores(one.entities.predicted.score):
             yield from _score_notes(f"relations of {one.name}", one.relations["RE+"].predicted.score)

@@ -69,7 +69,7 @@ def make_buckets(attribute: Attribute, gold: Values, *, quantiles: bool = False)
         return Buckets(attribute, attribute.edges, _names(attribute, attribute.edges, attribute.low, attribute.names))
     edges = np.unique(np.quantile(gold, QUANTILES, method="inverted_cdf")) if len(gold) else np.zeros(0)
     kept = tuple(float(edge) for edge in edges[edges < gold.max(initial=0)])
-    return Buckets(attribute, kept, _names(attribute, kept, float(gold.min()) if len(gold) else 0.0))
+    return Buckets(attribute, kept, _names(attribute, kept, attribute.low))
 
 
 def _names(attribute: Attribute, edges: Sequence[float], low: float, sizes: Sequence[str] = ()) -> tuple[str, ...]:

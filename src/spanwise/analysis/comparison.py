@@ -85,7 +85,10 @@ def _disagreement(
     sentence: int, count: int, predictions: Mapping[str, Sequence[Document]], texts: Texts
 ) -> Disagreement:
     document = texts.sentence_document(sentence)
-    bounds = sentence_bounds(texts, document, int(texts.sentence_words[sentence]))
+    bounds = sentence_bounds(
+        *(texts, document, int(texts.sentence_words[sentence])),
+        *(texts.documents[document], *(rows[document] for rows in predictions.values())),
+    )
     words = words_between(texts, document, bounds)
     return Disagreement(
         document=document_name(texts, document),

@@ -115,7 +115,8 @@ def _error_heatmap(analysis: Analysis) -> Heatmap:
         tuple(analysis.systems),
         tuple(first),
         values,
-        "Rate: errors / (FP + FN), eq. 24 of BL-NER. A positive difference means more errors than the first system.",
+        "Rate: errors / (FP + FN), eq. 24 of BL-NER. A positive difference means that a larger part of the system's "
+        "own errors is of this kind; the counts are under the kinds of errors.",
         diverging=True,
         row_title="system",
         column_title="kind",

@@ -22,7 +22,8 @@ class Excerpt:
 
 def excerpt(texts: Texts, predictions: Sequence[Document], document: int, word: int) -> Excerpt:
     """The sentence of a word in gold and in the predictions."""
-    bounds, name = sentence_bounds(texts, document, word), document_name(texts, document)
+    name = document_name(texts, document)
+    bounds = sentence_bounds(texts, document, word, texts.documents[document], predictions[document])
     words = words_between(texts, document, bounds)
     return Excerpt(name, cut(texts.documents[document], bounds, words), cut(predictions[document], bounds, words))
 
@@ -32,8 +33,11 @@ def document_name(texts: Texts, document: int) -> str:
     return texts.documents[document].id or str(document + 1)
 
 
-def sentence_bounds(texts: Texts, document: int, word: int) -> Offsets:
-    """The characters of the sentence of this word; of a long sentence, the part around the word."""
+def sentence_bounds(texts: Texts, document: int, word: int, *annotated: Document) -> Offsets:
+    """The characters of the sentence of this word; of a long sentence, the part around the word.
+
+    They are widened to hold the entities that cross them in the annotated versions of the document.
+    """
     first, stop = int(texts.first_words[document]), int(texts.first_words[document + 1])
     if first == stop:
         return Offsets(0, len(texts.documents[document].text))
@@ -43,7 +47,9 @@ def sentence_bounds(texts: Texts, document: int, word: int) -> Offsets:
     if end - begin > LONG:
         begin, end = max(begin, word - AROUND), min(end, word + AROUND + 1)
     offset = int(texts.offsets[document])
-    return Offsets(int(texts.word_starts[begin]) - offset, int(texts.word_ends[end - 1]) - offset)
+    bounds = Offsets(int(texts.word_starts[begin]) - offset, int(texts.word_ends[end - 1]) - offset)
+    crossing = [e for version in annotated for e in version.entities if e.start < bounds.end and bounds.start < e.end]
+    return Offsets(min([bounds.start, *(e.start for e in crossing)]), max([bounds.end, *(e.end for e in crossing)]))
 
 
 def cut(document: Document, bounds: Offsets, words: tuple[Offsets, ...]) -> Document:

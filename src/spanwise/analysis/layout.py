@@ -322,13 +322,15 @@ def _suspicious_sections(analysis: Analysis) -> Iterator[Section]:
         "suspicious",
         "Suspicious gold",
         (examples,),
-        "Confident predictions that gold contradicts. Some are errors of the annotation: review them.",
+        "Predictions that gold contradicts and that a system is most confident of: a score of 0.9 and more, else the "
+        "tenth with the highest scores, and all of a system without scores. Some are errors of the annotation: review "
+        "them.",
     )
 
 
 def _suspicious_example(case: Suspicion) -> Example:
     predicted = f"{case.predicted.text} [{case.predicted.label}]"
-    gold = f"{case.gold.text} [{case.gold.label}]" if case.gold else "nothing"
+    gold = f"{case.gold.text} [{case.gold.label}]" if case.gold else "no such entity"
     score = "" if case.confidence is None else f", score {case.confidence:.2f}"
     return Example(
         f"{case.kind}: gold has {gold}, predicted is {predicted}{score}",

@@ -15,12 +15,13 @@ ADVICE = "predict on exactly the gold documents"
 def match_documents(gold: Sequence[Document], predicted: Sequence[Document], system: str) -> list[Document]:
     """The predictions in the order of gold.
 
-    Documents are matched by their ids if all have one and no id repeats, else by their texts; equal texts are matched
-    in their order. If gold was annotated for some labels only, predictions of other labels are left out. A document
-    with another text, without a prediction or without gold raises an InputError that names it.
+    Documents are matched by their ids if all have one, no id repeats and some agree, else by their texts; equal texts
+    are matched in their order. If gold was annotated for some labels only, predictions of other labels are left out. A
+    document with another text, without a prediction or without gold raises an InputError that names it.
     """
     if not _same_order(gold, predicted):
-        by_id = _unique_ids(gold) and _unique_ids(predicted)
+        shared = {document.id for document in gold} & {document.id for document in predicted}
+        by_id = shared and _unique_ids(gold) and _unique_ids(predicted)  # another tool may number its output itself
         predicted = _by_id(gold, predicted, system) if by_id else _by_text(gold, predicted, system)
     return [found for _, found in pair_documents(gold, predicted)]
 

@@ -64,8 +64,8 @@ class Suspicious:
 def find_suspicious(judgements: Mapping[str, Judgement], texts: Texts, labels: Sequence[str]) -> Suspicious:
     """All confident wrong predictions, the same prediction of several systems as one case.
 
-    Confident is a score of at least 0.9. If no wrong prediction of a system has one, it is the tenth with the highest
-    scores. Of a system without scores, every wrong prediction takes part.
+    Confident is a score of at least 0.9. If no wrong prediction of a system has one, or if scores exceed 1, it is the
+    tenth with the highest scores. Of a system without scores, every wrong prediction takes part.
     """
     names, judged = list(judgements), list(judgements.values())
     rows = [_confident(one) for one in judged]
@@ -94,7 +94,8 @@ def _confident(judged: Judgement) -> Integers:
     score = judged.predicted.score[wrong]
     if not has_scores(judged.predicted.score) or not len(wrong):
         return wrong
-    limit = CONFIDENT if score.max() >= CONFIDENT else np.sort(score)[-max(1, int(MOST_CONFIDENT * len(score)))]
+    sure = CONFIDENT <= score.max() <= 1
+    limit = CONFIDENT if sure else np.sort(score)[-max(1, int(MOST_CONFIDENT * len(score)))]
     return wrong[score >= limit]
 
 
@@ -126,11 +127,11 @@ def _case(
     pair = np.flatnonzero(judged.paired_predicted == row)
     predicted = judged.predicted
     document = int(predicted.document[row])
-    bounds = sentence_bounds(texts, document, int(predicted.first_word[row]))
-    words = words_between(texts, document, bounds)
     source = texts.documents[document]
     found = _annotation(predicted, row, texts, labels)
     entity = Entity(found.start, found.end, found.label, 1.0 if confidence is None else confidence)
+    bounds = sentence_bounds(texts, document, int(predicted.first_word[row]), source, source.with_predictions([entity]))
+    words = words_between(texts, document, bounds)
     return Suspicion(
         document=document_name(texts, document),
         kind=KINDS[judged.kinds[pair[0]]] if len(pair) else SPURIOUS,

@@ -11,6 +11,7 @@ from spanwise.benchmark.papers import Exhibit
 from spanwise.benchmark.predictions import predictions_path, read_predictions
 from spanwise.benchmark.results import Result
 from spanwise.corpora.selection import Selection, select
+from spanwise.errors import InputError
 from spanwise.recipe import Recipe
 from spanwise.render.elements import Bars, Element, Heatmap, Interval, Series, Table, Value
 
@@ -21,6 +22,8 @@ KINDS = {"boundary": "boundary error rate", "type": "type error rate"}  # eq. 24
 
 def analyze_results(results: Sequence[Result], folder: Path) -> Analysis:
     """The analysis of recorded runs on one corpus: the first run of each variant."""
+    if not results:
+        raise InputError("no result is recorded to analyze; run the suite without --recorded.")
     first = {result["variant"]: result for result in reversed(results)}
     ordered = {name: first[name] for name in dict.fromkeys(result["variant"] for result in results)}
     data = _data(results[0])
@@ -123,6 +126,7 @@ def _errors(title: str, note: str, systems: Sequence[SystemAnalysis]) -> list[El
         (name, errors[name], *(cell for pair in zip(counts[name], rates[name], strict=True) for cell in pair))
         for name in rates
     )
+    note = f"{note} A rate is a part of the system's own errors (FP + FN).".strip()
     standard, *others = rates
     differences = tuple(tuple(a - b for a, b in zip(rates[name], rates[standard], strict=True)) for name in others)
     heatmap = Heatmap(

@@ -29,11 +29,14 @@ def show(exhibit: Exhibit, corpus: str, results: Sequence[Result], folder: Path)
 
         return from_predictions(exhibit, corpus, results, folder)
     found = SHOWN[exhibit.shows](exhibit, corpus, results)
-    return [replace(element, note=_note(element.note, exhibit)) for element in found]  # type: ignore[type-var]
+    return [replace(element, note=_note(element.note, exhibit, corpus)) for element in found]  # type: ignore[type-var]
 
 
-def _note(note: str, exhibit: Exhibit) -> str:
-    return " ".join(filter(None, (note, f"The paper: {exhibit.says}." if exhibit.says else "")))
+def _note(note: str, exhibit: Exhibit, corpus: str) -> str:
+    """A note, what the paper finds, and whose values it has if they are not of this corpus."""
+    other = bool(exhibit.paper) and corpus != exhibit.corpora[0]
+    source = f"The paper's values are for {exhibit.corpora[0]}." if other else ""
+    return " ".join(filter(None, (note, source, f"The paper: {exhibit.says}." if exhibit.says else "")))
 
 
 def grid_table(title: str, corner: str, grid: Grid, paper: Grid, *, note: str = "", digits: int = 2) -> Table:

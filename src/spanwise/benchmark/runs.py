@@ -22,6 +22,8 @@ from spanwise.errors import CorpusError, RecipeError
 from spanwise.plural import counted
 from spanwise.recipe import Recipe
 
+Stop = Callable[[], bool]
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -91,8 +93,8 @@ def _cuts(corpus: str, folds: int | None) -> list[str]:
     return [f"{corpus}/{fold}" for fold in range(folds)]
 
 
-def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
-    """Train and score one run; return its line for `results.jsonl`."""
+def execute(run: Run, folder: Path, threads: int | None, keep: bool, stop: Stop | None = None) -> Result:
+    """Train and score one run; return its line for `results.jsonl`. `stop` is that of `train`."""
     from spanwise import corpora, runtime
     from spanwise.corpora.selection import select
     from spanwise.inference.extractor import Extractor
@@ -104,7 +106,7 @@ def execute(run: Run, folder: Path, threads: int | None, keep: bool) -> Result:
     corpus = corpora.load(run.corpus) if run.recipe.data.corpus is not None else None  # else the recipe names files
     place = folder / "runs" / run.name
     if not (place / SUMMARY).exists():
-        train(run.recipe, place, notices, corpus)
+        train(run.recipe, place, notices, corpus, stop=stop)
     environment = json.loads((place / ENVIRONMENT).read_text(encoding="utf-8"))
     summary = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
     extractor = Extractor.from_pretrained(place)
@@ -142,16 +144,16 @@ def run_suite(
     keep: bool = False,
     finished: Callable[[Result], None] = lambda _: None,
     usable: Callable[[Result], bool] = lambda _: True,
+    stop: Stop | None = None,
 ) -> list[Result]:
     """Execute the runs without a usable result, `jobs` at a time; return all results.
 
-    Parallel runs use one thread each.
+    Parallel runs use one thread each. A single run at a time can be stopped with a checkpoint, as in `train`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     done = recorded(folder)
-    for result in _execute_all(
-        [run for run in runs if run.name not in done or not usable(done[run.name])], folder, jobs, keep
-    ):
+    waiting = [run for run in runs if run.name not in done or not usable(done[run.name])]
+    for result in _execute_all(waiting, folder, jobs, keep, stop):
         append_result(folder, result)
         finished(result)
     return find_results(runs, folder)
@@ -163,9 +165,11 @@ def find_results(runs: Sequence[Run], folder: Path) -> list[Result]:
     return [{**known[run.name], "suite": run.suite, "variant": run.variant} for run in runs if run.name in known]
 
 
-def _execute_all(runs: Sequence[Run], folder: Path, jobs: int, keep: bool) -> Iterator[Result]:
+def _execute_all(
+    runs: Sequence[Run], folder: Path, jobs: int, keep: bool, stop: Stop | None = None
+) -> Iterator[Result]:
     if jobs == 1:
-        yield from (execute(run, folder, None, keep) for run in runs)
+        yield from (execute(run, folder, None, keep, stop) for run in runs)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(execute, run, folder, 1, keep) for run in runs]

@@ -12,6 +12,7 @@ import typer
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.evaluate import Breakdown
 from spanwise.cli.exhibits import Format, emit, list_exhibits
+from spanwise.cli.train import stoppable
 from spanwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,19 +85,21 @@ def benchmark(
     Example: spanwise benchmark bl-ner --train train.jsonl --dev dev.jsonl --test test.jsonl
     """
     from spanwise import benchmark as suites
-    from spanwise.benchmark.papers import RESULTS
+    from spanwise.benchmark.papers import MAX_SEEDS, RESULTS
 
     if listed:
         list_exhibits(folder or RESULTS, as_json)
         return
     files = {"train": train or [], "dev": dev or [], "test": test or []}
     request = _request(name, corpus, files, own_name, folds)
+    _check_output(request, format, save, as_json, best=best or bool(by))
     if request.exhibit is not None and request.exhibit.suite is None:
-        _show_without_runs(request.exhibit, format, save)
+        _show_without_runs(request.exhibit, format, save, as_json)
         return
     chosen = [*(set_ or ()), *([] if shots is None else [f"data.shots={shots}"])]
+    seeds = seeds or (MAX_SEEDS if recorded else request.seeds)
     runs = suites.plan(
-        *(request.suite, request.corpus, seeds or request.seeds, chosen),
+        *(request.suite, request.corpus, seeds, chosen),
         folds=folds,
         variants=variant or request.variants,
         files=request.files,
@@ -108,7 +111,7 @@ def benchmark(
     if report is not None:
         _write_report(results, place, report)
     if request.exhibit is not None:
-        _show(request.exhibit, request.corpus, results, place, format, save)
+        _show(request.exhibit, request.corpus, results, place, format, save, as_json)
         return
     suite, corpus = request.suite, request.corpus
     table = suites.summarize(suite, corpus, results, best=best or as_json)
@@ -120,7 +123,7 @@ def benchmark(
     if as_json:
         found = {"rows": [asdict(row) for row in table.rows], "comparisons": [asdict(c) for c in comparisons]}
         found |= {f"by_{breakdown}": [asdict(row) for row in grouped.rows] for breakdown, grouped in groups.items()}
-        emit_json({"suite": suite, "corpus": corpus, "seeds": seeds or request.seeds, "folds": folds, **found})
+        emit_json({"suite": suite, "corpus": corpus, "seeds": seeds, "folds": folds, **found})
         return
     _print(", ".join(filter(None, (table.title, table.spread))), table.header, table.body)
     for grouped in groups.values():
@@ -206,23 +209,43 @@ def _run(request: _Request, runs: Sequence[Run], folder: Path, jobs: int, keep: 
             line = f"{name}: {result['split']} {suite.best_by} {shown}, {result['seconds']:.0f} s"
             err.print(line, markup=False, soft_wrap=True)
 
-        return run_suite(runs, folder, jobs=jobs, keep=keep, finished=finished, usable=usable)
+        if jobs > 1:  # a signal reaches the processes as well; their last checkpoints are at most minutes old
+            return run_suite(runs, folder, jobs=jobs, keep=keep, finished=finished, usable=usable)
+        with stoppable() as stop:
+            return run_suite(runs, folder, keep=keep, finished=finished, usable=usable, stop=stop)
+
+
+def _check_output(request: _Request, format: Format, save: Path | None, as_json: bool, *, best: bool) -> None:
+    """Refuse options that would have no effect."""
+    if save is not None and format is Format.TEXT:
+        raise InputError("--save needs --format markdown, latex, csv or svg.")
+    if as_json and format is not Format.TEXT:
+        raise InputError("--json and --format exclude each other; give one of them.")
+    if request.exhibit is not None and best:
+        raise InputError("--best and --by are for suites; a table or figure of a paper has its own columns.")
 
 
 def _show(
-    exhibit: Exhibit, corpus: str, results: Sequence[Result], folder: Path, format: Format, save: Path | None
+    exhibit: Exhibit,
+    corpus: str,
+    results: Sequence[Result],
+    folder: Path,
+    format: Format,
+    save: Path | None,
+    as_json: bool,
 ) -> None:
     from spanwise.benchmark.exhibits import show
 
-    emit(show(exhibit, corpus, [result for result in results if exhibit.holds(result, folder)], folder), format, save)
+    usable = [result for result in results if exhibit.holds(result, folder)]
+    emit(show(exhibit, corpus, usable, folder), format, save, as_json=as_json)
 
 
-def _show_without_runs(exhibit: Exhibit, format: Format, save: Path | None) -> None:
+def _show_without_runs(exhibit: Exhibit, format: Format, save: Path | None, as_json: bool) -> None:
     """Statistics of the corpora, or the command and the page of a measurement of speed."""
     from spanwise.benchmark.exhibits import statistics
 
     if exhibit.script is None:
-        emit([statistics(exhibit)], format, save)
+        emit([statistics(exhibit)], format, save, as_json=as_json)
         return
     out.print(f"{exhibit.title}\nmeasure: python {exhibit.script}\nmeasured: {exhibit.page}", highlight=False)
 
@@ -240,9 +263,10 @@ def _write_report(results: Sequence[Result], folder: Path, target: Path) -> None
 
 
 def _print(title: str, header: Sequence[str], body: Iterable[Sequence[str]]) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*header, title=title)
+    table = Table(*map(escape, header), title=escape(title))
     for cells in body:
-        table.add_row(*cells)
+        table.add_row(*map(escape, cells))
     out.print(table)

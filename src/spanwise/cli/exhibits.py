@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,8 +61,11 @@ def _listed(name: str, exhibit: Exhibit, results: Path) -> dict[str, Any]:
     }
 
 
-def emit(elements: Sequence[Element], format: Format, save: Path | None) -> None:
-    """Print or save the tables, or the charts for SVG."""
+def emit(elements: Sequence[Element], format: Format, save: Path | None, *, as_json: bool = False) -> None:
+    """Print or save the tables, or the charts for SVG; as JSON, all of them."""
+    if as_json:
+        emit_json([{"kind": type(element).__name__.lower(), **asdict(element)} for element in elements])
+        return
     from spanwise.render.charts import to_svg
     from spanwise.render.elements import Table
     from spanwise.render.tables import to_csv, to_latex, to_markdown
@@ -81,14 +85,15 @@ def emit(elements: Sequence[Element], format: Format, save: Path | None) -> None
 
 
 def _print(tables: Sequence[Table], *, has_charts: bool) -> None:
+    from rich.markup import escape
     from rich.table import Table as Grid
 
     from spanwise.render.tables import cells
 
     for table in tables:
-        grid = Grid(*table.header, title=table.title, caption=table.note or None)
+        grid = Grid(*map(escape, table.header), title=escape(table.title), caption=escape(table.note) or None)
         for row in cells(table):
-            grid.add_row(*row)
+            grid.add_row(*map(escape, row))
         out.print(grid)
     if has_charts:
         out.print("The figure: the same command with --format svg --save FILE.svg", highlight=False)
