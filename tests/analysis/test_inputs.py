@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
 
@@ -13,7 +14,7 @@ from brackets import document
 
 from spanwise import corpora
 from spanwise.analysis import analyze, report
-from spanwise.document import Document, Entity
+from spanwise.document import Document, Entity, Relation
 from spanwise.errors import InputError
 from spanwise.formats import read, write
 
@@ -210,3 +211,28 @@ def test_progress_is_reported_step_by_step():
     analyze([ONE], {"x": [ONE], "y": [ONE]}, samples=2, progress=lambda *step: seen.append(step))
     assert all(second[1] == first[1] + 1 for first, second in pairwise(seen))
     assert seen[-1][1] + 1 == seen[-1][2]
+
+
+def test_documents_with_other_ids_are_matched_by_their_texts():
+    gold = [Document("Ann left .", entities=(Entity(0, 3, "PER"),), id="d1"), Document("Bo .", id="d2")]
+    numbered = [replace(gold[1], id="1"), replace(gold[0], id="2")]
+    found = analyze(gold, {"A": numbered}, samples=10).systems["A"].entities.strict.micro
+    assert (found.gold, found.predicted, found.correct) == (1, 1, 1)
+
+
+def test_an_example_holds_the_entities_that_cross_its_sentence():
+    text = "He joined Yahoo ! Inc. today . " + "Then it rained all day . " * 12
+    gold = Document(text, entities=(Entity(10, 22, "ORG"),))
+    predicted = Document(text, entities=(Entity(10, 15, "ORG", 0.5),))
+    (mistake,) = analyze([gold], {"A": [predicted]}, samples=10).systems["A"].errors.mistakes
+    shown = mistake.examples[0].gold
+    assert [shown.text_of(entity) for entity in shown.entities] == ["Yahoo ! Inc."]
+    assert len(shown.text) < len(text)
+
+
+def test_a_system_without_relations_is_noted():
+    entities = (Entity(0, 3, "PER"), Entity(9, 13, "LOC"))
+    gold = Document("Ann left Kell", entities=entities, relations=(Relation(0, 1, "left"),))
+    notes = analyze([gold], {"A": [gold], "B": [gold.without_relations()]}, samples=10).notes
+    assert "B predicts no relations; its scores of relations are 0." in notes
+    assert not any(note.startswith("A predicts no") for note in notes)

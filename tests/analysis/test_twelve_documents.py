@@ -274,7 +274,7 @@ def test_quantiles_replace_the_papers_buckets():
     # sentence lengths by gold entity: 3 x 2, 4 x 3, 5 x 7 (d2 d3 d5 d9), 6 x 5, 8 x 3, 10 x 4, 53 x 2: quartiles
     # 5 (7th), 6 (13th), 8 (20th)
     assert counts(found["sentence_length"].groups) == {
-        "3–5": (12, 10, 5),
+        "1–5": (12, 10, 5),
         "6": (5, 4, 4),
         "7–8": (3, 3, 2),
         "9+": (6, 6, 5),

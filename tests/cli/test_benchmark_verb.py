@@ -312,3 +312,33 @@ def test_own_files_can_be_called_as_the_papers_corpus(run: Command, easy_files: 
 def test_without_a_name_there_is_nothing_to_run(command: Command) -> None:
     done = command("benchmark")
     assert (done.code, "--list names" in done.err) == (2, True)
+
+
+def test_a_table_of_a_paper_is_also_json(shown: Command) -> None:
+    (table,) = json.loads(shown("tiny-t1", "--json").out)
+    assert (table["kind"], table["header"][0], table["rows"][0][0]) == ("table", "model", "tags")
+
+
+def test_recorded_tables_show_all_recorded_seeds(shown: Command) -> None:
+    shown("tiny-t1", "--seeds", "2", "--json")
+    (table,) = json.loads(shown("tiny-t1", "--recorded", "--json").out)
+    assert table["rows"][0][table["header"].index("runs")] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--save", "x.md"), "--save needs --format"),
+        (("--format", "csv", "--json"), "--json and --format exclude each other"),
+        (("--best",), "--best and --by are for suites"),
+        (("--by", "width"), "--best and --by are for suites"),
+    ],
+)
+def test_options_without_effect_are_refused(shown: Command, options: tuple[str, ...], message: str) -> None:
+    done = shown("tiny-t1", *options)
+    assert (done.code, message in " ".join(done.err.split())) == (2, True)
+
+
+def test_a_report_without_recorded_results_is_refused(run: Command, tmp_path: Path) -> None:
+    done = run("--recorded", "--report", tmp_path / "report")
+    assert (done.code, "no result is recorded to analyze" in done.err) == (2, True)
