@@ -2,6 +2,7 @@
 
     python benchmarks/analysis_speed.py --corpus genia
     python benchmarks/analysis_speed.py --corpus conll04 --documents 100000 --systems 2
+    python benchmarks/analysis_speed.py --corpus conll04 --documents 100000 --write speed
 
 Perturbed predictions drop, shift, relabel and add entities, at rates that give an F1 of about 0.8; the seed makes them
 the same each time.
@@ -14,9 +15,10 @@ import json
 import random
 import resource
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 
-from spanwise import corpora
+from spanwise import corpora, formats
 from spanwise.analysis import analyze
 from spanwise.document import Document, Entity, Offsets, Relation
 
@@ -67,6 +69,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, help="repeat the split up to this number; default: the split")
     parser.add_argument("--systems", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", type=Path, help="only write the data into this folder, for `spanwise analyze`")
     options = parser.parse_args()
     corpus = corpora.load(options.corpus)
     split = [*corpus.split("test")]
@@ -77,6 +80,11 @@ def main() -> None:
     for system in range(options.systems):
         rng = random.Random(options.seed + system)  # noqa: S311
         systems[f"system {system + 1}"] = [perturbed(document, labels, rng) for document in gold]
+    if options.write:
+        options.write.mkdir(parents=True, exist_ok=True)
+        for name, documents in {"gold": gold, **systems}.items():
+            formats.write(documents, options.write / f"{name.replace(' ', '-')}.jsonl")
+        return
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = perf_counter()
     result = analyze(gold, systems, train=[*corpus.split("train")], schema=corpus.schema)
