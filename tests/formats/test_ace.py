@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invented_ace import BODY, ENTITIES, RELATION_2004, RELATION_2005, SGM, apf, entity_mention, put
+from invented_ace import BODY, ENTITIES, EVENT, RELATION_2004, RELATION_2005, SGM, apf, entity_mention, put
 from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.errors import FormatError
 from spanwise.formats import EVENT_TYPES, Report, detect, read
@@ -45,7 +45,28 @@ def test_triggers_are_read_as_entities(tmp_path):
     (document,) = read(put(tmp_path), "ace-events", report=report)
     assert [(document.text_of(e), e.label) for e in document.entities] == [("left", "Movement:Transport")]
     assert document.metadata == {EVENT_TYPES: ["Movement:Transport"]}
-    assert report.dropped["ACE entity mention (the format ace reads it)"] == 3
+    assert report.dropped == {
+        "ACE entity mention (the format ace reads it)": 3,
+        "ACE relation mention (the format ace reads it)": 1,
+        "ACE event argument": 1,
+        "ACE timex2": 1,
+    }
+
+
+@pytest.mark.parametrize("format", ["ace", "ace-events"])
+def test_values_times_and_quantities_are_counted_in_both_views(tmp_path, format):
+    report = Report()
+    list(read(put(tmp_path, content="<value/><value/><timex2/><quantity/>"), format, report=report))
+    assert report.dropped == {"ACE value": 2, "ACE timex2": 1, "ACE quantity": 1}
+
+
+def test_places_are_read_without_the_space_around_them(tmp_path):
+    content = EVENT.replace('START="37" END="40"', 'START="36" END="41"')
+    (document,) = read(put(tmp_path, content=content), "ace-events")
+    assert [document.text_of(e) for e in document.entities] == ["left"]
+    wide = entity_mention("E1-1", 30, "Halden", (30, "Halden")).replace('END="35"', 'END="36"')
+    (document,) = read(put(tmp_path, content=f'<entity TYPE="GPE">{wide}</entity>'))
+    assert document.entities == (Entity(15, 21, "GPE", head=Offsets(15, 21)),)
 
 
 def test_offsets_may_count_an_ampersand_as_it_is_written(tmp_path):
@@ -120,6 +141,8 @@ def test_a_text_without_annotations_is_reported(tmp_path):
         (ENTITIES + RELATION_2005.replace("E2-1", "E7-1"), r"x\.apf\.xml:10: 'E7-1' is no entity mention of the file"),
         (ENTITIES + RELATION_2005.replace("Arg-2", "Arg-1"), r"x\.apf\.xml:12: the relation mention has two arg"),
         (ENTITIES + RELATION_2005.replace("Arg-2", "Time"), r"x\.apf\.xml:10: the relation mention lacks Arg-1"),
+        (ENTITIES + "</document><document>", r"x\.apf\.xml:8: the file has a second <document>; put each into its own"),
+        (f'<entity TYPE="X">{entity_mention("E", 41, " ")}</entity>', r"x\.apf\.xml:5: the mention ' ' is not at char"),
         ("<entity>", r"x\.apf\.xml:5: this is not well-formed XML \(mismatched tag\)"),
     ],
 )  # fmt: skip

@@ -26,7 +26,8 @@ from spanwise.formats.xml_tree import Node, read_xml
 _ENDING = ".apf.xml"
 _TEXT = ".sgm"
 _VERSIONS = ("timex2norm", "adj", "fp1", "fp2")  # folders of ACE 2005 with the same documents; the first is the newest
-_ELEMENTS = frozenset({"entity", "value", "timex2", "quantity", "relation", "event"})
+_NEVER_READ = ("value", "timex2", "quantity")
+_ELEMENTS = frozenset({"entity", "relation", "event", *_NEVER_READ})
 _ARGUMENTS = ("relation_mention_argument", "rel_mention_arg")  # of ACE 2005 and of ACE 2004
 _BODY = ("BODY", "TEXT")
 
@@ -78,6 +79,8 @@ def _document_node(path: Path) -> Node:
     if root.tag != "source_file":
         raise FormatError(f"the root is <{root.tag}>, but ACE files have <source_file>; give another file.", path)
     node = root.child("document")
+    if second := next((other for other in root.all("document") if other is not node), None):
+        raise FormatError("the file has a second <document>; put each into its own file.", path, second.line)
     if unknown := [child for child in node.children if child.tag not in _ELEMENTS]:
         raise FormatError(f"<{unknown[0].tag}> is not an ACE annotation; remove it.", path, unknown[0].line)
     return node
@@ -106,9 +109,14 @@ def _entities(document: Node) -> _Annotations:
             found.links.append(_relation(mention, relation.get("TYPE"), found))
     events = sum(1 for event in document.all("event") for _ in event.all("event_mention"))
     found.leave_out("ACE event mention (the format ace-events reads it)", events)
-    for kind in ("value", "timex2", "quantity"):
-        found.leave_out(f"ACE {kind}", sum(1 for _ in document.all(kind)))
+    _leave_out_others(document, found)
     return found
+
+
+def _leave_out_others(document: Node, found: _Annotations) -> None:
+    """Count what neither format reads."""
+    for kind in _NEVER_READ:
+        found.leave_out(f"ACE {kind}", sum(1 for _ in document.all(kind)))
 
 
 def _relation(mention: Node, label: str, found: _Annotations) -> _Link:
@@ -140,6 +148,7 @@ def _triggers(document: Node) -> _Annotations:
     for kind in ("entity", "relation"):
         mentions = sum(1 for each in document.all(kind) for _ in each.all(f"{kind}_mention"))
         found.leave_out(f"ACE {kind} mention (the format ace reads it)", mentions)
+    _leave_out_others(document, found)
     return found
 
 
@@ -162,8 +171,18 @@ def _fitting(source: str, annotations: _Annotations) -> Plain:
 
 
 def _fits(text: Plain, region: _Region) -> bool:
-    place = text.place(region.start, region.end)
+    place = _place(text, region)
     return place is not None and flat(text.text[place.start : place.end]) == flat(region.text)
+
+
+def _place(text: Plain, region: _Region) -> Offsets | None:
+    """Where a region stands in the text, without the spaces and line ends around it."""
+    place = text.place(region.start, region.end)
+    if place is None:
+        return None
+    covered = text.text[place.start : place.end]
+    start, end = place.end - len(covered.lstrip()), place.start + len(covered.rstrip())
+    return Offsets(start, end) if start < end else None
 
 
 def _document(source: str, annotations: _Annotations, id: str) -> Document:
@@ -186,11 +205,11 @@ def _document(source: str, annotations: _Annotations, id: str) -> Document:
 
 def _entity(mention: _Mention, text: Plain, body: Offsets, annotations: _Annotations) -> Entity | None:
     """The mention in the body of the text; one outside it, such as in the header, is counted."""
-    place = text.place(mention.extent.start, mention.extent.end)
+    place = _place(text, mention.extent)
     if place is None or not body.start <= place.start < place.end <= body.end:
         annotations.leave_out("ACE mention outside the body of the text")
         return None
-    head = text.place(mention.head.start, mention.head.end) if mention.head else None
+    head = _place(text, mention.head) if mention.head else None
     if head and not place.start <= head.start < head.end <= place.end:
         annotations.leave_out("ACE head region outside its mention")
         head = None
