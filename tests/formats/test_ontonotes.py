@@ -73,6 +73,27 @@ def test_a_folder_is_read_without_other_files_and_without_texts_that_are_not_ann
     assert report.notes == [f"{tmp_path.name}: 1 sentences of pt/ are not read: they are not annotated for names"]
 
 
+@pytest.mark.parametrize(
+    ("names", "content"),
+    [
+        (("a.gold_conll", "a.v4_gold_conll"), document(columns(WORDS, CELLS))),
+        (("a.name", "b.name"), NAME),
+    ],
+)
+def test_a_document_in_two_files_is_refused_with_both(tmp_path, names, content):
+    for name in names:
+        (tmp_path / name).write_text(content)
+    message = rf"{names[1]}:1: the document 'bn/inv/00/inv_0001-1' is given twice, here and in .*/{names[0]};"
+    with pytest.raises(FormatError, match=message):
+        list(read(tmp_path))
+
+
+def test_a_document_that_is_twice_in_a_file_is_refused(tmp_path):
+    (tmp_path / "a.gold_conll").write_text(2 * document(columns(WORDS, CELLS)))
+    with pytest.raises(FormatError, match=r"a\.gold_conll:9: the document '.*' is given twice"):
+        list(read(tmp_path))
+
+
 def test_chinese_columns_are_read_as_characters(tmp_path):
     (tmp_path / "x.gold_conll").write_text(document(columns(["安娜", "离开", "哈尔登"], ["(PERSON)", "*", "(GPE)"])))
     (found,) = read(tmp_path)

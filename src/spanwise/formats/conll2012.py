@@ -17,7 +17,7 @@ from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.chinese import as_characters, is_chinese
 from spanwise.formats.fields import short_repr
-from spanwise.formats.listing import holds, sources
+from spanwise.formats.listing import DocumentKeys, holds, sources
 from spanwise.formats.reading import Line, Reader
 from spanwise.formats.tokens import WordSpan
 
@@ -43,7 +43,7 @@ def _matches(probe: Probe) -> bool:
     return first.startswith("#begin document ") or holds(probe.path, (_ENDING,))
 
 
-def _sentences(reader: Reader) -> Iterator[tuple[int, _Sentence]]:
+def _sentences(reader: Reader, keys: DocumentKeys) -> Iterator[tuple[int, _Sentence]]:
     key, number, lines = "", 0, list[Line]()
     for line in reader.lines():
         text = line.raw.strip()
@@ -56,6 +56,8 @@ def _sentences(reader: Reader) -> Iterator[tuple[int, _Sentence]]:
             number, lines = number + 1, []
         if text:
             key, number = _key(line, key), 0
+            if key:
+                keys.add(key, reader.name, line.number)
     if lines:
         yield lines[0].number, _Sentence(key, number, lines)
     if key:
@@ -132,12 +134,12 @@ def _spans(cells: list[str], lines: list[Line]) -> list[WordSpan]:
 
 
 def _read(reader: Reader) -> Iterator[Document]:
-    skipped = 0
+    skipped, keys = 0, DocumentKeys()
     for source in sources(reader, (_ENDING,)):
         beside = replace(reader, path=source.path)
         parse = partial(_parse, chinese=_is_chinese(source.path))
         try:
-            for document in beside.documents(_sentences(beside), parse):
+            for document in beside.documents(_sentences(beside, keys), parse):
                 if document.id.startswith(_NOT_ANNOTATED):
                     skipped += 1
                 else:

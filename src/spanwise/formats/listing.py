@@ -31,6 +31,23 @@ class Source:
         return self.name.rpartition("/")[2]
 
 
+class DocumentKeys:
+    """The documents of one read and the file of each, so that none is read twice."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, str] = {}
+
+    def add(self, key: str, file: str, line: int) -> None:
+        if first := self._files.get(key):
+            raise FormatError(
+                f"the document {short_repr(key)} is given twice, here and in {first}; keep one of them, or give a "
+                f"folder of one language.",
+                file,
+                line,
+            )
+        self._files[key] = file
+
+
 def is_list(path: Path) -> bool:
     return path.suffix.lower() == LIST and path.is_file()
 

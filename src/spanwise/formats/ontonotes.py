@@ -14,7 +14,7 @@ from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
 from spanwise.formats.chinese import as_characters, is_chinese
 from spanwise.formats.fields import short_repr
-from spanwise.formats.listing import holds, sources
+from spanwise.formats.listing import DocumentKeys, holds, sources
 from spanwise.formats.reading import Line, Reader
 from spanwise.formats.tokens import WordSpan
 
@@ -39,7 +39,7 @@ def _matches(probe: Probe) -> bool:
     return _DOC.match(first.strip()) is not None or holds(probe.path, (_ENDING,))
 
 
-def _sentences(reader: Reader) -> Iterator[tuple[int, _Sentence]]:
+def _sentences(reader: Reader, keys: DocumentKeys) -> Iterator[tuple[int, _Sentence]]:
     key, number = "", 0
     for line in reader.lines():
         text = line.raw.decode(errors="replace").strip()
@@ -47,6 +47,7 @@ def _sentences(reader: Reader) -> Iterator[tuple[int, _Sentence]]:
             if key:
                 raise FormatError("a document begins inside another; close it with </DOC>.", line=line.number)
             key, number = f"{begin['name']}-{int(begin['part'] or 0)}", 0
+            keys.add(key, reader.name, line.number)
         elif text == "</DOC>":
             key = ""
         elif text:
@@ -118,12 +119,12 @@ def _words(text: str) -> list[str]:
 
 
 def _read(reader: Reader) -> Iterator[Document]:
-    widened = [0]
+    widened, keys = [0], DocumentKeys()
     for source in sources(reader, (_ENDING,)):
         beside = replace(reader, path=source.path)
         parse = partial(_parse, chinese=_is_chinese(source.path), widened=widened)
         try:
-            yield from beside.documents(_sentences(beside), parse)
+            yield from beside.documents(_sentences(beside, keys), parse)
         except FormatError as error:
             raise beside.with_location(error, None) from None
     if widened[0]:
