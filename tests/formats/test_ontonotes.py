@@ -100,6 +100,44 @@ def test_chinese_columns_are_read_as_characters(tmp_path):
     assert (found.text, found.word_texts[:2], marked(found)[1]) == ("安娜离开哈尔登", ["安", "娜"], ("哈尔登", "GPE"))
 
 
+def test_a_chinese_file_of_numbers_is_read_as_the_rest_of_its_folder(tmp_path):
+    (tmp_path / "a.gold_conll").write_text(document(columns(["安娜", "离开", "哈尔登"], ["*"] * 3), name="a"))
+    (tmp_path / "b.gold_conll").write_text(document(columns(["1998", "2.5", "%", "3"], ["*"] * 4), name="b"))
+    report = Report()
+    _, numbers = read(tmp_path, report=report)
+    assert (numbers.text, report.notes) == ("19982.5%3", [])
+
+
+@pytest.mark.parametrize(
+    ("most", "text", "how"),
+    [("en", "安娜 离开", "words with spaces"), ("ch", "安娜离开", "characters without spaces")],
+)
+def test_a_folder_that_mixes_languages_is_noted_and_read_in_one_way(tmp_path, most, text, how):
+    words = {"ch": ["安娜", "离开"], "en": ["Ann", "left"]}
+    for name in ("ch", "en", most + "2"):
+        (tmp_path / f"{name}.gold_conll").write_text(document(columns(words[name[:2]], ["*", "*"]), name=name))
+    report = Report()
+    assert next(iter(read(tmp_path, report=report))).text == text
+    (note,) = report.notes
+    assert note.endswith(f" and are all read as {how}; read one language at a time")
+    assert ("2 Latin files, 1 Chinese file" if most == "en" else "2 Chinese files, 1 Latin file") in note
+
+
+def test_a_folder_of_names_that_mixes_languages_is_noted(tmp_path):
+    (tmp_path / "a.name").write_text(NAME)
+    (tmp_path / "b.name").write_text(CHINESE, encoding="utf-8")
+    report = Report()
+    assert list(read(tmp_path, report=report))[-1].text == "安娜 离开 哈尔登 市 5 天 。"
+    assert "the files mix languages (1 Latin file, 1 Chinese file)" in report.notes[0]
+
+
+def test_a_word_may_hold_a_space_that_is_no_separator(tmp_path):
+    words = ["Ann\u00a0Lee", "5\u30006", "left"]
+    (tmp_path / "x.gold_conll").write_text(document(columns(words, ["(PERSON)", "*", "*"])), encoding="utf-8")
+    (found,) = read(tmp_path)
+    assert (found.word_texts, marked(found)) == (words, [("Ann\u00a0Lee", "PERSON")])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -127,9 +165,7 @@ def test_names_are_read_by_sentence_with_brackets_and_ampersands(tmp_path):
     assert (first.text, marked(first)) == ("Ann Lee left Oak & Sons .", [("Ann Lee", "PERSON"), ("Oak & Sons", "ORG")])
     assert (second.text, marked(second)) == ("It is a pro-Halden paper -LRB- 5 < 6 -RRB- .", [("pro-Halden", "NORP")])
     assert (first.id, second.metadata["doc_key"]) == ("bn/inv/00/inv_0001-1#0", "bn/inv/00/inv_0001-1")
-    assert report.notes == [
-        f"{tmp_path.name}: 1 names are part of a word (S_OFF, E_OFF); they are read as the whole word"
-    ]
+    assert report.notes == [f"{tmp_path.name}: 1 name is part of a word (S_OFF, E_OFF) and read as whole words"]
 
 
 def test_chinese_names_are_read_as_characters_without_spaces(tmp_path):

@@ -6,6 +6,7 @@ An entity opens with `(PERSON*` and closes with `*)`; `(GPE)` is one of a single
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.chinese import as_characters, is_chinese
+from spanwise.formats.chinese import as_characters, is_chinese, scripts
 from spanwise.formats.fields import short_repr
 from spanwise.formats.listing import DocumentKeys, holds, sources
 from spanwise.formats.reading import Line, Reader
@@ -25,6 +26,7 @@ MAX_SENTENCE = 1_000_000
 _ENDING = "gold_conll"
 _COLUMNS, _WORD, _ENTITY = 12, 3, 10
 _BEGIN = re.compile(r"#begin document \((?P<name>[^()]+)\);? part (?P<part>\d+)")
+_SEPARATOR = re.compile(r"[ \t]+")
 _CELL = re.compile(r"(?P<opened>(?:\([^()*\s]+)*)(?P<star>\*?)(?P<closed>\)*)")
 _MISSING_WORD = "[WORD]"  # in files whose words the licensed treebank must fill in
 _NOT_ANNOTATED = "pt/"  # the New Testament, which has no names
@@ -97,8 +99,13 @@ def _parse(sentence: _Sentence, chinese: bool) -> Iterator[Document]:
     )
 
 
+def _cells(line: str) -> list[str]:
+    """The columns of a line; a word may hold any other space that Unicode knows."""
+    return _SEPARATOR.split(line.strip(" \t"))
+
+
 def _row(line: Line) -> tuple[str, str]:
-    cells = line.decode().split()
+    cells = _cells(line.decode())
     if len(cells) < _COLUMNS:
         raise FormatError(
             f"the line has {len(cells)} columns, but CoNLL 2012 has at least {_COLUMNS}; correct it.", line=line.number
@@ -135,9 +142,10 @@ def _spans(cells: list[str], lines: list[Line]) -> list[WordSpan]:
 
 def _read(reader: Reader) -> Iterator[Document]:
     skipped, keys = 0, DocumentKeys()
-    for source in sources(reader, (_ENDING,)):
+    found = sources(reader, (_ENDING,))
+    parse = partial(_parse, chinese=is_chinese((_scripts(source.path) for source in found), reader))
+    for source in found:
         beside = replace(reader, path=source.path)
-        parse = partial(_parse, chinese=_is_chinese(source.path))
         try:
             for document in beside.documents(_sentences(beside, keys), parse):
                 if document.id.startswith(_NOT_ANNOTATED):
@@ -150,9 +158,9 @@ def _read(reader: Reader) -> Iterator[Document]:
         reader.note(f"{skipped} sentences of {_NOT_ANNOTATED} are not read: they are not annotated for names")
 
 
-def _is_chinese(path: Path) -> bool:
-    rows = [line.split() for line in Probe.of(path).lines if not line.startswith("#")]
-    return is_chinese(row[_WORD] for row in rows if len(row) >= _COLUMNS)
+def _scripts(path: Path) -> Counter[str]:
+    rows = [_cells(line) for line in Probe.of(path).lines if not line.startswith("#")]
+    return scripts(row[_WORD] for row in rows if len(row) >= _COLUMNS)
 
 
 CONLL_2012 = Format(

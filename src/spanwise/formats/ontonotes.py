@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -12,11 +13,12 @@ from typing import NamedTuple
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.chinese import as_characters, is_chinese
+from spanwise.formats.chinese import as_characters, is_chinese, scripts
 from spanwise.formats.fields import short_repr
 from spanwise.formats.listing import DocumentKeys, holds, sources
 from spanwise.formats.reading import Line, Reader
 from spanwise.formats.tokens import WordSpan
+from spanwise.plural import counted
 
 _ENDING = ".name"
 _DOC = re.compile(r'<DOC DOCNO="(?P<name>[^"@]+)(?:@(?P<part>\d+))?[^"]*">')
@@ -120,19 +122,22 @@ def _words(text: str) -> list[str]:
 
 def _read(reader: Reader) -> Iterator[Document]:
     widened, keys = [0], DocumentKeys()
-    for source in sources(reader, (_ENDING,)):
+    found = sources(reader, (_ENDING,))
+    chinese = is_chinese((_scripts(source.path) for source in found), reader)
+    parse = partial(_parse, chinese=chinese, widened=widened)
+    for source in found:
         beside = replace(reader, path=source.path)
-        parse = partial(_parse, chinese=_is_chinese(source.path), widened=widened)
         try:
             yield from beside.documents(_sentences(beside, keys), parse)
         except FormatError as error:
             raise beside.with_location(error, None) from None
     if widened[0]:
-        reader.note(f"{widened[0]} names are part of a word (S_OFF, E_OFF); they are read as the whole word")
+        names = counted(widened[0], "name is part of a word", "names are part of a word")
+        reader.note(f"{names} (S_OFF, E_OFF) and read as whole words")
 
 
-def _is_chinese(path: Path) -> bool:
-    return is_chinese(_MARK.sub(" ", " ".join(Probe.of(path).lines)).split())
+def _scripts(path: Path) -> Counter[str]:
+    return scripts(_MARK.sub(" ", " ".join(Probe.of(path).lines)).split())
 
 
 ONTONOTES = Format(
