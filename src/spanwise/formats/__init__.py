@@ -19,6 +19,7 @@ from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
 from spanwise.formats.foreign import described
 from spanwise.formats.jsonl import JSONL
 from spanwise.formats.kbp import KBP, KBP_NAMES
+from spanwise.formats.listing import is_list
 from spanwise.formats.msra import MSRA
 from spanwise.formats.oneie import ONEIE
 from spanwise.formats.ontonotes import ONTONOTES
@@ -73,7 +74,8 @@ def read(
             raise FormatError(f"this is a folder, but {name!r} is one file; give a file in it.", path)
     report = Report() if report is None else report
     reader = Reader(None if standard else Path(path), scheme, skip_bad, report, tuple(tag_columns))
-    guessed = format is None and not tag_columns and not standard
+    from_list = chosen.is_folder and is_list(Path(path))
+    guessed = format is None and not tag_columns and not standard and not from_list
     hint = partial(_other_format, reader.path, chosen if guessed else None)
     return _counted(_refuse_unread_labels(_explained(chosen.read(reader), hint), reader), reader, hint)
 

@@ -257,7 +257,7 @@ def _beside(path: Path, ending: str, other: str) -> Path:
 
 def _read(reader: Reader, read: Callable[[Node], _Annotations], events: bool) -> Iterator[Document]:
     single = reader.path is not None and reader.path.name.lower().endswith(_TEXT)
-    found = sources(reader, (_TEXT,) if single else (_ENDING,), _VERSIONS)
+    found = sources(reader, (_TEXT,) if single else (_ENDING,), _VERSIONS, beside=(_TEXT,))
     if reader.path and reader.path.is_dir():
         _note_texts(folder_of(reader.path), found, reader)
     parse = partial(_parse, reader=reader, read=read, events=events)

@@ -62,10 +62,13 @@ def holds(path: Path, endings: tuple[str, ...]) -> bool:
     return (path.is_dir() or is_list(path)) and next(_below(folder_of(path), endings), None) is not None
 
 
-def sources(reader: Reader, endings: tuple[str, ...], prefer: tuple[str, ...] = ()) -> list[Source]:
+def sources(
+    reader: Reader, endings: tuple[str, ...], prefer: tuple[str, ...] = (), beside: tuple[str, ...] = ()
+) -> list[Source]:
     """The files to read, in the order of their names or of the list.
 
-    Where a document lies in several folders, the one in the first folder of `prefer` is read.
+    Where a document lies in several folders, the one in the first folder of `prefer` is read. `beside` are the endings
+    of files that belong to those that are read: a list may name them instead.
     """
     path = reader.path
     if path is None:
@@ -73,7 +76,7 @@ def sources(reader: Reader, endings: tuple[str, ...], prefer: tuple[str, ...] = 
     if path.is_dir():
         return _without_copies(sorted(_below(path, endings), key=lambda source: source.name), prefer, reader)
     if is_list(path):
-        return list(_listed(reader, endings, prefer))
+        return list(_listed(reader, endings, prefer, beside))
     return [Source(path, _without_ending(path.name, endings))]
 
 
@@ -109,7 +112,9 @@ def _preferred(same: list[Source], prefer: tuple[str, ...]) -> Source:
     return min(ranked, key=lambda pair: pair[0])[1]
 
 
-def _listed(reader: Reader, endings: tuple[str, ...], prefer: tuple[str, ...]) -> Iterator[Source]:
+def _listed(
+    reader: Reader, endings: tuple[str, ...], prefer: tuple[str, ...], beside: tuple[str, ...]
+) -> Iterator[Source]:
     by_base: defaultdict[str, list[Source]] = defaultdict(list)
     for source in _below(folder_of(Path(reader.name)), endings):
         by_base[source.base].append(source)
@@ -117,7 +122,7 @@ def _listed(reader: Reader, endings: tuple[str, ...], prefer: tuple[str, ...]) -
     for line in reader.lines():
         if name := line.decode().strip():
             try:
-                source = _named(_without_ending(name, endings), by_base, prefer)
+                source = _named(_without_ending(name, (*endings, *beside)), by_base, prefer)
                 if source.path in taken:
                     raise FormatError(f"{short_repr(name)} is listed twice; keep one of the lines.")
             except FormatError as error:
