@@ -91,12 +91,32 @@ def test_sources_without_mentions_and_mentions_without_a_source_are_reported(cor
     assert report.dropped["KBP mention of a missing source"] == 1
 
 
+@pytest.mark.parametrize("text", ["Oak &am", "mp; Sons"])
+def test_a_mention_that_cuts_a_reference_is_counted_apart(corpus, text):
+    (corpus / "gold.tab").write_text("".join(ROWS) + row("NW1", NEWS, text, "ORG"))
+    report = Report()
+    news, _ = read(corpus, report=report)
+    assert len(news.entities) == 3
+    assert report.dropped == {
+        "KBP mention that begins or ends inside a character reference such as &amp;": 1,
+        "KBP mention inside a tag, such as the author of a post": 1,
+    }
+
+
+def test_a_bad_row_is_placed_in_the_table_where_a_list_is_read(corpus):
+    (corpus / "gold.tab").write_text("".join(ROWS) + row("NW1", NEWS, "Halden", " "))
+    (corpus / "train.list").write_text("DF1\nNW1\n")
+    with pytest.raises(FormatError, match=r"gold\.tab:6: the mention has no type, such as PER, in column 6; add it"):
+        list(read(corpus / "train.list"))
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         ("LDC\tm\tAnn\n", r"gold\.tab:6: 'LDC\\tm\\tAnn' is not a row of mentions"),
         (row("NW1", NEWS, "Halden").replace(":", "+"), r"gold\.tab:6: .* is not a row of mentions"),
         (row("NW1", NEWS, "Halden", kind="XXX"), r"gold\.tab:6: the type of mention is 'XXX'"),
+        (row("NW1", NEWS, "Halden", ""), r"gold\.tab:6: the mention has no type"),
         (row("NW1", NEWS, "Upham", written="Halden"), r"gold\.tab:6: the mention 'Upham' \(EDL_.*\) is not at char"),
     ],
 )

@@ -94,6 +94,12 @@ def test_a_document_that_is_twice_in_a_file_is_refused(tmp_path):
         list(read(tmp_path))
 
 
+def test_a_folder_without_annotated_texts_is_refused_for_that_reason(tmp_path):
+    (tmp_path / "x.gold_conll").write_text(document(columns(WORDS, CELLS), name="pt/nt/40/nt_4001"))
+    with pytest.raises(FormatError, match=r"all sentences are of pt/, which is not annotated for names; give other"):
+        list(read(tmp_path))
+
+
 def test_chinese_columns_are_read_as_characters(tmp_path):
     (tmp_path / "x.gold_conll").write_text(document(columns(["安娜", "离开", "哈尔登"], ["(PERSON)", "*", "(GPE)"])))
     (found,) = read(tmp_path)

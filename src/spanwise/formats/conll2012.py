@@ -141,7 +141,7 @@ def _spans(cells: list[str], lines: list[Line]) -> list[WordSpan]:
 
 
 def _read(reader: Reader) -> Iterator[Document]:
-    skipped, keys = 0, DocumentKeys()
+    kept, skipped, bad, keys = 0, 0, reader.report.bad, DocumentKeys()
     found = sources(reader, (_ENDING,))
     parse = partial(_parse, chinese=is_chinese((_scripts(source.path) for source in found), reader))
     for source in found:
@@ -151,9 +151,15 @@ def _read(reader: Reader) -> Iterator[Document]:
                 if document.id.startswith(_NOT_ANNOTATED):
                     skipped += 1
                 else:
+                    kept += 1
                     yield document
         except FormatError as error:
             raise beside.with_location(error, None) from None
+    if skipped and not kept and reader.report.bad == bad:
+        raise FormatError(
+            f"all sentences are of {_NOT_ANNOTATED}, which is not annotated for names; give other files of the corpus.",
+            reader.name,
+        )
     if skipped:
         reader.note(f"{skipped} sentences of {_NOT_ANNOTATED} are not read: they are not annotated for names")
 

@@ -82,11 +82,13 @@ def _row(text: str, line: int) -> tuple[str, _Mention]:
             f"{short_repr(text)} is not a row of mentions: run, id, text, document:start-end, entry, type, NAM or NOM.",
             line=line,
         )
-    kind = cells[6].strip().upper()
+    label, kind = cells[5].strip(), cells[6].strip().upper()
+    if not label:
+        raise FormatError("the mention has no type, such as PER, in column 6; add it.", line=line)
     if kind not in _KINDS:
         raise FormatError(f"the type of mention is {short_repr(cells[6])}, but should be NAM or NOM.", line=line)
     start, end = int(place["start"]), int(place["end"]) + 1
-    return place["document"], _Mention(line, cells[1], cells[2], start, end, cells[5].strip(), kind)
+    return place["document"], _Mention(line, cells[1], cells[2], start, end, label, kind)
 
 
 def _mentions(reader: Reader) -> dict[str, list[_Mention]]:
@@ -110,6 +112,8 @@ def _document(source: Source, mentions: list[_Mention], names_only: bool, droppe
         place = text.place(mention.start + shift, mention.end + shift)
         if names_only and mention.kind != "NAM":
             dropped["KBP nominal mention (the format kbp reads it)"] += 1
+        elif text.cuts_reference(mention.start + shift, mention.end + shift):
+            dropped["KBP mention that begins or ends inside a character reference such as &amp;"] += 1
         elif place is None:
             dropped["KBP mention inside a tag, such as the author of a post"] += 1
         else:
@@ -158,7 +162,7 @@ def _read(reader: Reader, names_only: bool) -> Iterator[Document]:
         raise FormatError("no source of a document in the table was found; put the sources beside it.", table.path)
     for source in found:
         parse = partial(_document, mentions=mentions[source.base], names_only=names_only, dropped=reader.report.dropped)
-        yield from table.documents([(source.line, source)], parse)
+        yield from table.documents([(None, source)], parse)
 
 
 def _note_unread(table: Reader, mentions: dict[str, list[_Mention]], files: list[Source], selected: bool) -> None:

@@ -44,6 +44,10 @@ class Plain(NamedTuple):
         begin, stop = _inside(first, start, begins=True), _inside(last, end, begins=False)
         return None if begin is None or stop is None else Offsets(begin, stop)
 
+    def cuts_reference(self, start: int, end: int) -> bool:
+        """Whether counted characters begin or end inside a reference such as `&amp;`, and neither in a tag."""
+        return None not in (self._piece(start), self._piece(end - 1)) and self.place(start, end) is None
+
     def _piece(self, counted: int) -> _Piece | None:
         index = bisect_right(self.pieces, counted, key=lambda piece: piece.start) - 1
         return self.pieces[index] if index >= 0 and counted < self.pieces[index].end else None
