@@ -138,7 +138,7 @@ def test_a_text_without_annotations_is_reported(tmp_path):
         (ENTITIES.replace("extent>", "content>"), r"x\.apf\.xml:5: <entity_mention> has no <extent>"),
         (ENTITIES + "<mystery/>", r"x\.apf\.xml:8: <mystery> is not an ACE annotation"),
         (ENTITIES.replace("E2-1", "E1-1"), r"x\.apf\.xml:6: the id 'E1-1' is given twice"),
-        (ENTITIES + RELATION_2005.replace("E2-1", "E7-1"), r"x\.apf\.xml:10: 'E7-1' is no entity mention of the file"),
+        (ENTITIES + RELATION_2005.replace("E2-1", "E7-1"), r"x\.apf\.xml:10: 'E7-1' is not an entity mention of the"),
         (ENTITIES + RELATION_2005.replace("Arg-2", "Arg-1"), r"x\.apf\.xml:12: the relation mention has two arg"),
         (ENTITIES + RELATION_2005.replace("Arg-2", "Time"), r"x\.apf\.xml:10: the relation mention lacks Arg-1"),
         (ENTITIES + "</document><document>", r"x\.apf\.xml:8: the file has a second <document>; put each into its own"),

@@ -220,7 +220,9 @@ def _entity(mention: _Mention, text: Plain, body: Offsets, annotations: _Annotat
 def _links(annotations: _Annotations, places: dict[str, int]) -> Iterator[Relation]:
     for link in annotations.links:
         if missing := [id for id in (link.head, link.tail) if id not in places]:
-            raise FormatError(f"{short_repr(missing[0])} is no entity mention of the file; correct it.", line=link.line)
+            raise FormatError(
+                f"{short_repr(missing[0])} is not an entity mention of the file; correct it.", line=link.line
+            )
         if min(places[link.head], places[link.tail]) < 0:
             annotations.leave_out("ACE relation of a mention outside the body of the text")
         else:
@@ -265,7 +267,7 @@ def _read(reader: Reader, read: Callable[[Node], _Annotations], events: bool) ->
 
 
 def _note_texts(folder: Path, found: list[Source], reader: Reader) -> None:
-    """A note about texts without annotations, which are not read: nobody knows what they hold."""
+    """A note about texts without annotations: they are not read, because a missing file does not mean no entities."""
     names = {source.base.lower() for source in found}
     texts = {path.name[: -len(_TEXT)].lower() for path in folder.rglob("*") if path.name.lower().endswith(_TEXT)}
     if bare := len(texts - names):

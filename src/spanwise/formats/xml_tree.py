@@ -1,6 +1,6 @@
 """XML of annotation files as a tree that knows its lines. Nothing outside the file is opened, nothing in it expands.
 
-A DOCTYPE that names a DTD is passed over without a look at the DTD. A file that declares entities is refused.
+A DOCTYPE may name a DTD; the DTD is not opened. A file that declares entities is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Node:
 
 
 def read_xml(path: Path) -> Node:
-    """The root of an XML file; a FormatError with its line where it is no well-formed XML."""
+    """The root of an XML file; a FormatError with its line where it is not well-formed XML."""
     raw = read_bytes(path, MAX_BYTES)
     builder = _Builder()
     try:
