@@ -125,7 +125,7 @@ def test_a_text_without_annotations_is_reported(tmp_path):
     (put(tmp_path) / "bare.sgm").write_text(SGM)
     report = Report()
     assert len(list(read(tmp_path, report=report))) == 1
-    assert report.notes == [f"{tmp_path.name}: 1 .sgm files have no .apf.xml file; they are not read"]
+    assert report.notes == [f"{tmp_path.name}: 1 .sgm file without .apf.xml file is not read"]
 
 
 @pytest.mark.parametrize(

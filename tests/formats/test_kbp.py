@@ -85,8 +85,8 @@ def test_sources_without_mentions_and_mentions_without_a_source_are_reported(cor
     report = Report()
     assert len(list(read(corpus, report=report))) == 2
     assert report.notes == [
-        "gold.tab: 1 sources have no mention in the table; they are not read",
-        "gold.tab: 1 mentions are not read: the sources of 1 documents are missing",
+        "gold.tab: 1 source without a mention in the table is not read",
+        "gold.tab: 1 mention is not read: 1 document has no source",
     ]
     assert report.dropped["KBP mention of a missing source"] == 1
 

@@ -70,7 +70,7 @@ def test_a_folder_is_read_without_other_files_and_without_texts_that_are_not_ann
         path.with_suffix(".auto_conll").write_text("something else")
     report = Report()
     assert [found.id for found in read(tmp_path, report=report)] == ["bn/inv/00/inv_0001-1#0"]
-    assert report.notes == [f"{tmp_path.name}: 1 sentences of pt/ are not read: they are not annotated for names"]
+    assert report.notes == [f"{tmp_path.name}: 1 sentence of pt/ is not read, because pt/ is not annotated for names"]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from spanwise.formats.markup import Plain, flat, line_end_variants, plain, read_
 from spanwise.formats.reading import Reader
 from spanwise.formats.report import Report
 from spanwise.formats.xml_tree import Node, read_xml
+from spanwise.plural import counted
 
 _ENDING = ".apf.xml"
 _TEXT = ".sgm"
@@ -157,8 +158,8 @@ def _fitting(source: str, annotations: _Annotations) -> Plain:
     regions = [region for mention in annotations.mentions for region in (mention.extent, mention.head) if region]
     first: list[_Region] = []  # that does not fit, in each way to count
     for variant in line_end_variants(source):
-        for counted in (False, True):
-            text = plain(variant, count_tags=False, count_references=counted)
+        for references in (False, True):
+            text = plain(variant, count_tags=False, count_references=references)
             wrong = next((region for region in regions if not _fits(text, region)), None)
             if wrong is None:
                 return text
@@ -271,7 +272,8 @@ def _note_texts(folder: Path, found: list[Source], reader: Reader) -> None:
     names = {source.base.lower() for source in found}
     texts = {path.name[: -len(_TEXT)].lower() for path in folder.rglob("*") if path.name.lower().endswith(_TEXT)}
     if bare := len(texts - names):
-        reader.note(f"{bare} {_TEXT} files have no {_ENDING} file; they are not read")
+        files = counted(bare, f"{_TEXT} file without {_ENDING} file is", f"{_TEXT} files without {_ENDING} file are")
+        reader.note(f"{files} not read")
 
 
 ACE = Format(

@@ -21,6 +21,7 @@ from spanwise.formats.fields import short_repr
 from spanwise.formats.listing import DocumentKeys, holds, sources
 from spanwise.formats.reading import Line, Reader
 from spanwise.formats.tokens import WordSpan
+from spanwise.plural import counted
 
 MAX_SENTENCE = 1_000_000
 _ENDING = "gold_conll"
@@ -161,7 +162,8 @@ def _read(reader: Reader) -> Iterator[Document]:
             reader.name,
         )
     if skipped:
-        reader.note(f"{skipped} sentences of {_NOT_ANNOTATED} are not read: they are not annotated for names")
+        sentences = counted(skipped, f"sentence of {_NOT_ANNOTATED} is", f"sentences of {_NOT_ANNOTATED} are")
+        reader.note(f"{sentences} not read, because {_NOT_ANNOTATED} is not annotated for names")
 
 
 def _scripts(path: Path) -> Counter[str]:

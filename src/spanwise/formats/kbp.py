@@ -21,6 +21,7 @@ from spanwise.formats.fields import short_repr
 from spanwise.formats.listing import Source, folder_of, is_list, sources
 from spanwise.formats.markup import Plain, flat, line_end_variants, plain, read_source
 from spanwise.formats.reading import Reader
+from spanwise.plural import counted
 
 _TABLE = ".tab"
 _SOURCES = (".cmp.txt", ".df.xml", ".nw.xml", ".xml", ".df", ".sgm")
@@ -169,11 +170,13 @@ def _note_unread(table: Reader, mentions: dict[str, list[_Mention]], files: list
     """Say which sources have no mentions, and which mentions no source: gold is never lost in silence."""
     names = {source.base for source in files}
     if bare := sum(name not in mentions for name in names):
-        table.note(f"{bare} sources have no mention in the table; they are not read")
+        texts = counted(bare, "source without a mention in the table is", "sources without a mention in the table are")
+        table.note(f"{texts} not read")
     absent = [name for name in mentions if name not in names]
     if absent and not selected:
         rows = sum(len(mentions[name]) for name in absent)
-        table.note(f"{rows} mentions are not read: the sources of {len(absent)} documents are missing")
+        lost = counted(rows, "mention is", "mentions are")
+        table.note(f"{lost} not read: {counted(len(absent), 'document has', 'documents have')} no source")
         table.report.dropped["KBP mention of a missing source"] += rows
 
 

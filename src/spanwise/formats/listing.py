@@ -14,6 +14,7 @@ from pathlib import Path
 from spanwise.errors import FormatError
 from spanwise.formats.fields import short_repr
 from spanwise.formats.reading import Reader
+from spanwise.plural import counted
 
 LIST = ".list"
 
@@ -99,7 +100,8 @@ def _without_copies(found: list[Source], prefer: tuple[str, ...], reader: Reader
         copies[source.base].append(source)
     kept = [_preferred(same, prefer) for same in copies.values()]
     if left := len(found) - len(kept):
-        reader.note(f"{left} files are other versions of a document; the one in {' or '.join(prefer)} is read")
+        files = counted(left, "file is another version of a document", "files are other versions of a document")
+        reader.note(f"{files}; the one in {' or '.join(prefer)} is read")
     return sorted(kept, key=lambda source: source.name)
 
 
