@@ -102,6 +102,25 @@ def test_the_table_shows_thresholds_and_scores_before_and_after(
     assert re.search(r"temperature of entities [\d.]+", shown)
 
 
+def test_files_with_equal_names_are_both_shown_by_their_paths(
+    command: Command, model: Path, hard: Path, easy_files: Path, tmp_path: Path
+) -> None:
+    dev, test = (tmp_path / name / "data.jsonl" for name in ("dev", "test"))
+    for path, source in ((dev, hard), (test, easy_files / "test.jsonl")):
+        path.parent.mkdir()
+        shutil.copy(source, path)
+    found = json.loads(command("tune", model, dev, "--test", test, "--dry-run", "--json").out)
+    assert [(row["data"], row["role"]) for row in found["effects"]] == [
+        (str(dev), "chosen on this data"),
+        (str(test), "another file"),
+    ]
+    assert found["effects"][0]["before"] != found["effects"][1]["before"]
+    shown = command("tune", model, dev, "--test", test).out
+    assert f"{dev} (chosen on this data)" in shown
+    assert f"{test} (another file)" in shown
+    assert str(tmp_path) not in (model / "README.md").read_text()
+
+
 def test_without_a_file_dev_of_the_recipe_is_used(command: Command, model: Path) -> None:
     done = command("tune", model, "--test-split", "test", "--dry-run", "--json")
     assert done.code == 0, done

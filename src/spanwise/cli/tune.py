@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -27,9 +27,19 @@ if TYPE_CHECKING:
 class Measured(NamedTuple):
     """Effects on one file: of the model as it was, with the temperatures alone, and with the thresholds too."""
 
+    name: str
+    role: str
     before: Effect
     calibrated: Effect
     after: Effect
+
+    @property
+    def effects(self) -> tuple[Effect, Effect, Effect]:
+        return self.before, self.calibrated, self.after
+
+    def to_dict(self) -> dict[str, Any]:
+        stages = zip(("before", "calibrated", "after"), self.effects, strict=True)
+        return {"data": self.name, "role": self.role, **{stage: effect.to_dict() for stage, effect in stages}}
 
 
 class Best(StrEnum):
@@ -107,9 +117,10 @@ def tune(
         store(folder, member, result, source)
     for note in result.notes:
         err.print(f"note: {note}", markup=False, soft_wrap=True)
-    measured = {source: Measured(result.before, result.calibrated, result.after)}
+    names = _distinct([(source, file), (_name(test, corpus, test_split or ""), test)])
+    measured = [Measured(names[0], "chosen on this data", result.before, result.calibrated, result.after)]
     if effects:
-        measured[_name(test, corpus, test_split or "")] = Measured(*effects)
+        measured.append(Measured(names[1], "another file" if test else "another split", *effects))
     if as_json:
         emit_json(_as_json(member, result.tuning, measured, result.notes, stored=not dry_run))
     else:
@@ -141,6 +152,12 @@ def _name(file: Path | None, corpus: str | None, split: str) -> str:
     return file.name if file else f"{corpus} {split}" if corpus else split
 
 
+def _distinct(sources: Sequence[tuple[str, Path | None]]) -> list[str]:
+    """The names as the result shows them: files with equal names by their paths."""
+    names = [name for name, _ in sources]
+    return [str(path) if path and names.count(name) > 1 else name for name, path in sources]
+
+
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
     """A bar for the stage that runs."""
@@ -154,29 +171,24 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 def _as_json(
     member: str,
     tuning: Tuning,
-    measured: Mapping[str, Measured],
+    measured: Sequence[Measured],
     notes: tuple[str, ...],
     *,
     stored: bool,
 ) -> dict[str, Any]:
-    data = [
-        {"data": name, **{stage: effect.to_dict() for stage, effect in effects._asdict().items()}}
-        for name, effects in measured.items()
-    ]
     return {
         "member": member,
         "tuning": tuning.model_dump(mode="json"),
-        "effects": data,
+        "effects": [each.to_dict() for each in measured],
         "notes": notes,
         "stored": stored,
     }
 
 
-def _print(tuning: Tuning, measured: Mapping[str, Measured]) -> None:
-    for number, (name, effects) in enumerate(measured.items()):
-        before, after = effects.before, effects.after
-        role = "another file" if number else "chosen on this data"
-        out.print(f"[bold]{_escaped(name)}[/] ({role}), before → after")
+def _print(tuning: Tuning, measured: Sequence[Measured]) -> None:
+    for each in measured:
+        before, effects, after = each.before, each.effects, each.after
+        out.print(f"[bold]{_escaped(each.name)}[/] ({each.role}), before → after", soft_wrap=True)
         out.print(_table(before.scores.entities, after.scores.entities, before.thresholds, after.thresholds))
         errors = {"entities": [effect.calibration_error for effect in effects]}
         if before.scores.relations and after.scores.relations:
