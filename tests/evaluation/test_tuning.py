@@ -102,6 +102,19 @@ def test_the_known_temperature_is_found_and_lowers_the_calibration_error(spans: 
     assert result.calibrated.scores == result.before.scores  # the same predictions with other probabilities
 
 
+def test_a_softmax_model_with_its_own_threshold_gets_the_known_temperature(make_pipeline: Make) -> None:
+    pipeline = make_pipeline("span-ner", nested=True, max_width=3)
+    pipeline.threshold = 0.5
+    known = drawn(pipeline, 150, gain=4)
+    result = tune(known.extractor, known.gold)
+    assert result.notes == ()
+    assert result.tuning.temperature == pytest.approx(KNOWN, rel=0.2)
+    before, after = result.before.calibration_error, result.calibrated.calibration_error
+    assert before is not None
+    assert after is not None
+    assert after < before / 2
+
+
 def test_the_numbers_shown_are_those_of_predictions_with_the_stored_values(flat: Drawn) -> None:
     result = tune(flat.extractor, flat.gold)
     assert result.before.scores == evaluate(flat.extractor, flat.gold)

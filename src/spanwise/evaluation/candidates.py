@@ -70,15 +70,18 @@ def judged(gold: Sequence[Document], predicted: Sequence[Document], names: Seque
 
 
 def scores_by_setting(
-    gold: Sequence[Document], settings: Sequence[Sequence[Document]], items: Items
+    gold: Sequence[Document], own: Sequence[Document], settings: Sequence[Sequence[Document]], items: Items
 ) -> tuple[Doubles, NDArray[np.bool_]]:
-    """Scores of the predictions that all settings make, and whether they are correct. -> [S, K], [K]"""
+    """Scores in each setting of the model's own predictions, and whether these are correct. -> [S, K], [K]
+
+    Predictions that a setting does not make are left out: in a flat model, overlapping spans can change their order.
+    """
     scores: list[list[float]] = []
     correct: list[bool] = []
-    paired = [pair_documents(gold, predicted) for predicted in settings]
+    paired = [pair_documents(gold, predicted) for predicted in (own, *settings)]
     for pairs in zip(*paired, strict=True):
-        found = [_highest(items(other)) for _, other in pairs]
-        shared = [item for item in found[0] if all(item in each for each in found)]
+        made, *found = (_highest(items(other)) for _, other in pairs)
+        shared = [item for item in made if all(item in each for each in found)]
         wanted = {item for item, _ in items(pairs[0][0])}
         scores += [[each[item] for each in found] for item in shared]
         correct += [item in wanted for item in shared]

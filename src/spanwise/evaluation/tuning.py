@@ -39,6 +39,7 @@ from spanwise.metrics import Evaluation
 from spanwise.pipeline.tuning import Tuning
 
 CHUNK = 128  # documents whose scores are in memory together
+TEMPERATURE_CHUNK = 32  # the same, decoded at all temperatures
 FLOOR = 0.01  # lowest probability of a candidate, unless the model's own threshold is lower
 Progress = Callable[[str, int, int], None]  # what is done, documents so far, all documents
 
@@ -81,6 +82,7 @@ class Kind:
     default: float
     items: Items
     prefix: str = ""
+    sigmoid: bool = False  # one sigmoid per label, so `at_temperature` is exact
 
     def updated(self, tuning: Tuning, temperature: float, common: float, own: Mapping[str, float] = {}) -> Tuning:
         values = {"temperature": temperature, "threshold": common, "thresholds": dict(own)}
@@ -89,6 +91,13 @@ class Kind:
     def scaled(self, tuning: Tuning, temperature: float) -> Tuning:
         """With another temperature and the model's own threshold, which keeps nearly the same predictions."""
         return self.updated(tuning, temperature, at_temperature(self.default, temperature))
+
+    def with_all_of(self, tuning: Tuning, temperature: float) -> Tuning:
+        """With another temperature and a threshold that loses nothing the model predicts at temperature 1.
+
+        For sigmoid that is its own threshold. A probability of softmax depends on all classes, so it is 0.
+        """
+        return self.scaled(tuning, temperature) if self.sigmoid else self.updated(tuning, temperature, 0.0)
 
     def temperature_of(self, tuning: Tuning) -> float:
         return float(getattr(tuning, f"{self.prefix}temperature"))
@@ -136,7 +145,8 @@ def tuning_effects(
 
 def _kinds(extractor: Extractor, gold: Sequence[Document]) -> list[Kind]:
     pipeline, schema = extractor.pipeline, extractor.schema
-    kinds = [Kind("entities", schema.entity_names, pipeline.threshold, entity_items)]
+    independent = pipeline.reader.traits.multi_label
+    kinds = [Kind("entities", schema.entity_names, pipeline.threshold, entity_items, sigmoid=independent)]
     if any(document.relations for document in gold):
         symmetric = frozenset(relation.name for relation in schema.relations if relation.symmetric)
         threshold = pipeline.reader.traits.relation_threshold
@@ -156,13 +166,15 @@ class _Decoded:
             raise InputError("there are no labeled documents to tune on; give a file with some.")
         extractor.schema.check(self.gold, "the labeled data")
 
-    def chunks(self, stage: str, tunings: Sequence[Tuning]) -> Iterator[tuple[list[Document], list[list[Document]]]]:
+    def chunks(
+        self, stage: str, tunings: Sequence[Tuning], size: int = CHUNK
+    ) -> Iterator[tuple[list[Document], list[list[Document]]]]:
         """Gold documents in groups, with the predictions of each tuning."""
         pipeline, task = self.extractor.pipeline, self.extractor.task
         settings = [pipeline.with_tuning(tuning).thresholds(None, None, task.schema) for tuning in tunings]
-        for at in range(0, len(self.gold), CHUNK):
+        for at in range(0, len(self.gold), size):
             self.progress(stage, at, len(self.gold))
-            gold = self.gold[at : at + CHUNK]
+            gold = self.gold[at : at + size]
             groups = [task.builder.examples(document) for document in gold]
             yield gold, pipeline.predict_each(gold, groups, task, settings, self.extractor.token_budget)
         self.progress(stage, len(self.gold), len(self.gold))
@@ -226,10 +238,11 @@ class _Search:
 
     def _temperature(self, tuning: Tuning) -> float:
         kind = self.kind
-        trials = [kind.scaled(tuning, temperature) for temperature in TEMPERATURES.tolist()]
+        trials = [kind.with_all_of(tuning, temperature) for temperature in TEMPERATURES.tolist()]
+        stage, tunings = f"{kind.name}: temperature", [kind.scaled(tuning, 1.0), *trials]
         parts = [
-            scores_by_setting(gold, settings, kind.items)
-            for gold, settings in self.decoded.chunks(f"{kind.name}: temperature", trials)
+            scores_by_setting(gold, own, settings, kind.items)
+            for gold, (own, *settings) in self.decoded.chunks(stage, tunings, TEMPERATURE_CHUNK)
         ]
         scores, correct = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
         found = fit_temperature(scores, correct)
