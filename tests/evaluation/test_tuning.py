@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -160,6 +161,30 @@ def test_a_precision_that_cannot_be_reached_is_refused_with_the_highest(flat: Dr
     wrong = [replace(document, entities=(Entity(0, len(document.text), "Person"),)) for document in flat.gold]
     with pytest.raises(InputError, match=r"no thresholds reach precision 0.999 on this data \(highest: 0\.\d+\)"):
         tune(flat.extractor, wrong, Objective("precision", 0.999))
+
+
+def test_the_highest_precision_of_a_refusal_can_be_required(flat: Drawn) -> None:
+    """Every second document lost its gold, so no threshold is exact, but a high one is better than the model's own."""
+    half = [replace(row, entities=() if index % 2 else row.entities) for index, row in enumerate(flat.gold)]
+    with pytest.raises(InputError) as refused:
+        tune(flat.extractor, half, Objective("precision", 0.999), temperature=False)
+    (highest,) = re.findall(
+        r"entities: no thresholds reach precision 0.999 .*\(highest: (0\.\d+)\)", str(refused.value)
+    )
+    result = tune(flat.extractor, half, Objective("precision", float(highest) - 0.001), temperature=False)
+    reached = result.after.scores.entities.micro.precision
+    assert float(highest) - 0.001 <= reached <= float(highest) + 0.001
+    assert reached > result.before.scores.entities.micro.precision
+
+
+def test_too_little_gold_to_choose_a_threshold_is_the_only_reason_given(spans: Drawn) -> None:
+    few = [replace(row, entities=row.entities[:1] if index < 5 else ()) for index, row in enumerate(spans.gold)]
+    with pytest.raises(InputError) as refused:
+        tune(spans.extractor, few, Objective("precision", 0.9), temperature=False)
+    assert str(refused.value) == (
+        "entities: fewer than 10 in the gold data; the threshold stays. "
+        "Nothing was tuned; require less, or give more labeled data."
+    )
 
 
 def test_a_label_without_enough_gold_keeps_the_common_threshold(spans: Drawn) -> None:

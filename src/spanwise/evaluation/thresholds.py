@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -71,7 +71,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """The threshold for all labels, those of labels that are better off with their own, and what to tell the user."""
+    """The threshold for all labels, those of labels for which their own gives a better score, and notes."""
 
     common: float
     own: dict[str, float]
@@ -83,7 +83,7 @@ def choose_thresholds(
 ) -> ThresholdChoice:
     """Thresholds that are best for the objective on these candidates, all of which have scores above `floor`.
 
-    A label gets its own threshold only if it has enough gold and is better off with it than with the common one.
+    A label gets its own threshold only if it has enough gold and scores better with it than with the common one.
     """
     common = best_threshold(candidates, objective, default, floor)
     own, notes = {}, []
@@ -125,6 +125,16 @@ def highest_required_value(candidates: Candidates, objective: Objective) -> floa
     """The highest precision or recall, whichever is required, that any threshold gives."""
     levels = Levels.of(candidates)
     return float(objective.required_value(levels.gold, levels.predicted, levels.correct).max(initial=0.0))
+
+
+def threshold_nearest_to_requirement(
+    candidates: Candidates, objective: Objective, default: float, floor: float
+) -> float:
+    """The best threshold with the required value or, if none reaches it, with the highest; the default for F1."""
+    highest = highest_required_value(candidates, objective) if objective.required else 0.0
+    if not objective.required or not highest:
+        return default
+    return best_threshold(candidates, replace(objective, required=min(highest, objective.required)), default, floor)
 
 
 def _unreached(part: Candidates, name: str, objective: Objective) -> list[str]:

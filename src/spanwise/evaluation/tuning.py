@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spanwise import metrics
 from spanwise.document import Document
@@ -30,9 +31,8 @@ from spanwise.evaluation.thresholds import (
     MIN_GOLD,
     UNREACHED,
     Objective,
-    ThresholdChoice,
     choose_thresholds,
-    highest_required_value,
+    threshold_nearest_to_requirement,
 )
 from spanwise.inference.extractor import Extractor
 from spanwise.metrics import Evaluation
@@ -222,15 +222,22 @@ class _Search:
         start = at_temperature(kind.default, temperature)
         floor = min(FLOOR, start)
         (found,) = self.decoded.candidates(f"{kind.name}: candidates", kind, [kind.updated(tuning, temperature, floor)])
-        choice = choose_thresholds(found, kind.labels, self.objective, start, floor)
+        trials = [kind.updated(tuning, temperature, *trial) for trial in self._trials(found, start, floor)]
+        counts = self._counts(trials)
+        best = self._best(counts)
+        if best is None and len(trials) > 1:
+            self.notes.append(self._unreached(float(self.objective.required_value(*counts).max())))
+        return trials[best or 0], best is not None
+
+    def _trials(self, found: Candidates, start: float, floor: float) -> list[tuple[float, dict[str, float]]]:
+        """Thresholds that are worth decoding, the model's own first; only these with too little gold to choose."""
         if found.gold.sum() < MIN_GOLD:
-            choice = ThresholdChoice(start, {}, (f"fewer than {MIN_GOLD} in the gold data; the threshold stays.",))
-        self.notes += [f"{kind.name}: {note}" for note in choice.notes]
-        trials = [(start, {}), (choice.common, {}), (choice.common, choice.own)]
-        best, reached = self._best([kind.updated(tuning, temperature, *trial) for trial in trials])
-        if not reached:
-            self.notes.append(self._unreached(highest_required_value(found, self.objective)))
-        return best, reached
+            self.notes.append(f"{self.kind.name}: fewer than {MIN_GOLD} in the gold data; the threshold stays.")
+            return [(start, {})]
+        choice = choose_thresholds(found, self.kind.labels, self.objective, start, floor)
+        self.notes += [f"{self.kind.name}: {note}" for note in choice.notes]
+        closest = threshold_nearest_to_requirement(found, self.objective, start, floor)
+        return [(start, {}), (closest, {}), (choice.common, {}), (choice.common, choice.own)]
 
     def _unreached(self, highest: float) -> str:
         wanted = f"{self.objective.measure} {self.objective.required:g}"
@@ -250,18 +257,20 @@ class _Search:
             self.notes.append(f"{kind.name}: too few right or wrong predictions to fit a temperature; it stays 1.")
         return 1.0 if found is None else found
 
-    def _best(self, trials: list[Tuning]) -> tuple[Tuning, bool]:
-        """The best of the trials by their predictions.
+    def _counts(self, trials: list[Tuning]) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+        """Gold items, and per trial the predictions and the correct ones."""
+        found = self.decoded.candidates(f"{self.kind.name}: comparing thresholds", self.kind, trials)
+        predicted, correct = np.array([(len(each.correct), each.correct.sum()) for each in found], np.int64).T
+        return int(found[0].gold.sum()), predicted, correct
+
+    def _best(self, counts: tuple[int, NDArray[np.int64], NDArray[np.int64]]) -> int | None:
+        """The best of the trials by their predictions; None if all miss the requirement.
 
         With F1, a later trial must beat the earlier ones. With a requirement, the last one that meets it is taken: it
         asks the same of every label.
         """
-        found = self.decoded.candidates(f"{self.kind.name}: comparing thresholds", self.kind, trials)
-        gold = int(found[0].gold.sum())
-        counts = np.array([(len(each.correct), each.correct.sum()) for each in found], np.int64).T
-        worth = self.objective.worth(gold, *counts)
+        worth = self.objective.worth(*counts)
         reached = np.flatnonzero(worth > UNREACHED)
         if not len(reached):
-            return trials[0], False
-        best = int(worth.argmax()) if self.objective.required is None else int(reached[-1])
-        return trials[best], True
+            return None
+        return int(worth.argmax()) if self.objective.required is None else int(reached[-1])
