@@ -1,8 +1,9 @@
-"""`--reader`: which member of a bundle is evaluated and predicts."""
+"""`--reader`: which member of a bundle is evaluated, predicts and is tuned."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from spanwise import formats
 from spanwise.evaluation import evaluate
 from spanwise.inference.extractor import Extractor
+from spanwise.pipeline.folder import store_tuning
+from spanwise.pipeline.tuning import Tuning
 from spanwise.recipe import Recipe
 from spanwise.training.run import train
 
@@ -64,3 +67,22 @@ def test_the_deprecated_flag_still_works_and_warns_in_one_line(command: Command,
     done, today = (command("evaluate", bundle, flag, "seq-ner", "--json") for flag in ("--reads", "--reader"))
     assert (done.code, done.out) == (0, today.out)
     assert "warning: --reads is deprecated; use --reader instead.\n" in done.err
+
+
+def test_reset_with_a_member_leaves_the_tuning_of_the_others(
+    command: Command, bundle: Path, easy_files: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+    for name in MEMBERS:
+        assert command("tune", folder, easy_files / "dev.jsonl", "--reader", name).code == 0
+        store_tuning(folder, name, Tuning(threshold=0.25))
+    assert command("tune", folder, "--reset", "--reader", "lear").refusal == UNKNOWN
+    assert command("tune", folder, "--reset", "--reader", "seq-ner").code == 0
+    tunings = [Extractor.from_pretrained(folder, reader=name).pipeline.reader.tuning for name in MEMBERS]
+    assert tunings == [Tuning(threshold=0.25), Tuning()]
+    card = (folder / "README.md").read_text()
+    assert "Tuned with `spanwise tune` for span-ner on" in card
+    assert "for seq-ner on" not in card
+    assert command("tune", folder, "--reset").code == 0
+    assert Extractor.from_pretrained(folder).pipeline.reader.tuning == Tuning()
+    assert "Tuned with" not in (folder / "README.md").read_text()

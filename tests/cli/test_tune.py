@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline.tuning import Tuning
@@ -20,6 +21,20 @@ Command = Callable[..., Any]
 @pytest.fixture
 def model(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "model"))
+
+
+@pytest.fixture
+def wide(easy_files: Path, tmp_path: Path) -> Path:
+    """Dev data whose entities are whole texts, with what the model knows as their head regions."""
+    lines = [json.loads(line) for line in (easy_files / "dev.jsonl").read_text().splitlines()]
+    for document in lines:
+        document["entities"] = [
+            {"start": 0, "end": len(document["text"]), "label": e["label"], "head": [e["start"], e["end"]]}
+            for e in document["entities"][:1]
+        ]
+    path = tmp_path / "wide.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
 
 
 @pytest.fixture
@@ -129,6 +144,20 @@ def test_without_a_file_dev_of_the_recipe_is_used(command: Command, model: Path)
     assert found["stored"] is False
 
 
+@pytest.mark.parametrize("by", ["option", "recipe", None])
+def test_head_regions_are_compared_if_asked_for_or_if_the_model_was_trained_on_them(
+    command: Command, model: Path, wide: Path, by: str | None
+) -> None:
+    if by == "recipe":
+        recipe = yaml.safe_load((model / "recipe.yaml").read_text())
+        recipe["data"]["heads"] = True
+        (model / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    done = command("tune", model, wide, "--test", wide, "--json", *(["--heads"] if by == "option" else []))
+    assert done.code == 0, done
+    scores = [row["before"]["entities"]["micro"]["recall"] for row in json.loads(done.out)["effects"]]
+    assert scores == ([pytest.approx(1, abs=0.15)] * 2 if by else [0, 0])
+
+
 def test_a_required_precision_is_reached_or_refused(
     command: Command, model: Path, hard: Path, easy_files: Path
 ) -> None:
@@ -148,7 +177,7 @@ def test_a_required_precision_is_reached_or_refused(
         (["dev.jsonl", "--best", "f1", "--recall", 0.9], "--best, --precision and --recall exclude each other"),
         (["dev.jsonl", "--corpus", "demo"], "give data either as a file or as a split"),
         (["dev.jsonl", "--test", "x.jsonl", "--test-split", "test"], "give data either as a file or as a split"),
-        (["dev.jsonl", "--reset"], "--reset removes what was stored and reads no data"),
+        (["dev.jsonl", "--reset"], "--reset removes what was stored and takes only --reader; leave out the file."),
         (["dev.jsonl", "--precision", 0], "a required precision is a number above 0"),
         (["missing.jsonl"], "missing.jsonl"),
     ],
@@ -158,6 +187,29 @@ def test_wrong_input_is_refused_in_one_sentence(
 ) -> None:
     first, *others = arguments
     assert reason in command("tune", trained, easy_files / str(first), *others).refusal
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--precision", 0.9],
+        ["--best", "f1"],
+        ["--no-temperature"],
+        ["--split", "test"],
+        ["--format", "jsonl"],
+        ["--device", "cpu"],
+        ["--threads", 1],
+        ["--json"],
+    ],
+)
+def test_other_options_are_refused_with_reset(command: Command, trained: Path, option: list[object]) -> None:
+    wanted = f"--reset removes what was stored and takes only --reader; leave out {option[0]}."
+    assert command("tune", trained, "--reset", *option).refusal == wanted
+
+
+def test_a_format_without_a_file_is_refused(command: Command, trained: Path) -> None:
+    wanted = "--format is for files; give a labeled file, or leave it out."
+    assert command("tune", trained, "--corpus", "demo", "--format", "jsonl").refusal == wanted
 
 
 def test_a_model_of_the_hub_is_not_written_to(command: Command) -> None:

@@ -50,6 +50,7 @@ class Best(StrEnum):
 
 @app.command()
 def tune(
+    context: typer.Context,
     model: Annotated[str, typer.Argument(help="A model folder; the result is stored there.")],
     file: Annotated[
         Path | None, typer.Argument(help="Labeled data, not used in training; default: dev of the model's own recipe.")
@@ -71,10 +72,20 @@ def tune(
         bool,
         typer.Option("--temperature/--no-temperature", help="Also fit temperatures, so that scores are calibrated."),
     ] = True,
+    heads: Annotated[
+        bool,
+        typer.Option(
+            "--heads", help="Compare entities by their head regions, where marked; always if the model was trained so."
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the effect and store nothing.")] = False,
-    reset: Annotated[bool, typer.Option("--reset", help="Remove what was stored; needs no data.")] = False,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Remove what was stored, for all members or that of --reader.")
+    ] = False,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
-    reader: Annotated[str | None, typer.Option(help="The member of a bundle that is tuned, by model name.")] = None,
+    reader: Annotated[
+        str | None, typer.Option(help="The member of a bundle that is tuned or reset, by model name.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to run: auto (CUDA where there is any), cpu, cuda, …")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
@@ -91,21 +102,24 @@ def tune(
 
     folder = local_folder(model)
     if reset:
-        if file or corpus or test or test_split or dry_run:
-            raise InputError("--reset removes what was stored and reads no data; leave the other options out.")
-        remove(folder)
-        err.print(f"{model}: thresholds and temperatures are those of the trained model", markup=False)
+        _refuse_with_reset(context)
+        remove(folder, reader)
+        whose = f"{model}: {reader}" if reader else model
+        err.print(f"{whose}: thresholds and temperatures are those of the trained model", markup=False)
         return
     if (file and corpus) or (test and test_split):
         raise InputError("give data either as a file or as a split: FILE or --corpus, --test or --test-split.")
+    if format and not (file or test):
+        raise InputError("--format is for files; give a labeled file, or leave it out.")
     from spanwise import runtime
     from spanwise.evaluation import tune as choose
     from spanwise.evaluation import tuning_effects
     from spanwise.inference.extractor import Extractor
 
     objective = _objective(best, precision, recall)
-    gold = _gold(folder, file, corpus, split, format)
-    shown = _gold(folder, test, corpus, test_split or "", format) if test or test_split else None
+    heads = heads or _trained_on_heads(folder)
+    gold = _gold(folder, file, corpus, split, format, heads)
+    shown = _gold(folder, test, corpus, test_split or "", format, heads) if test or test_split else None
     runtime.set_threads(threads)
     extractor = Extractor.from_pretrained(folder, device=device, reader=reader)
     with _progress() as progress:
@@ -128,6 +142,23 @@ def tune(
         err.print("nothing was stored (--dry-run)" if dry_run else f"stored in {folder}", markup=False)
 
 
+def _refuse_with_reset(context: typer.Context) -> None:
+    given = [
+        _as_given(parameter, context.params[parameter.name])
+        for parameter in context.command.params
+        if parameter.name in context.params.keys() - {"model", "reader", "reset"}
+        and getattr(context.get_parameter_source(parameter.name), "name", "DEFAULT") != "DEFAULT"
+    ]
+    if given:
+        raise InputError(f"--reset removes what was stored and takes only --reader; leave out {', '.join(given)}.")
+
+
+def _as_given(parameter: Any, value: object) -> str:
+    if parameter.param_type_name == "argument":
+        return "the file"
+    return str((parameter.secondary_opts if value is False else parameter.opts)[0])
+
+
 def _objective(best: Best | None, precision: float | None, recall: float | None) -> Objective:
     from spanwise.evaluation import Objective
 
@@ -138,13 +169,24 @@ def _objective(best: Best | None, precision: float | None, recall: float | None)
     return Objective() if recall is None else Objective("recall", recall)
 
 
-def _gold(folder: Path, file: Path | None, corpus: str | None, split: str, format: str | None) -> list[AlignedDocument]:
+def _trained_on_heads(folder: Path) -> bool:
+    """Whether the model's own recipe narrows entities to their head regions."""
+    from spanwise.recipe import RECIPE, Recipe
+
+    return (folder / RECIPE).is_file() and Recipe.load(folder / RECIPE).data.heads
+
+
+def _gold(
+    folder: Path, file: Path | None, corpus: str | None, split: str, format: str | None, heads: bool
+) -> list[AlignedDocument]:
+    from spanwise.text.alignment import align
+
     if file is not None:
         gold, report = labeled_files([file], format, None, False)
     else:
         gold, report = labeled_documents(folder, corpus, split, verb="tune")
     print_report(report)
-    return gold
+    return [align(row.document.with_head_spans()) for row in gold] if heads else gold
 
 
 def _name(file: Path | None, corpus: str | None, split: str) -> str:

@@ -28,15 +28,19 @@ def store(folder: Path, member: str, result: TuningResult, source: str) -> None:
     from spanwise.pipeline.folder import store_tuning
 
     store_tuning(folder, member, result.tuning)
-    _write_card_line(folder, f"{CARD_LINE} for {member}", f" on {source}: {_summary(result)}.")
+    _write_card_line(folder, _card_line(member), f"{source}: {_summary(result)}.")
 
 
-def reset(folder: Path) -> None:
-    """The thresholds and temperatures that the model was trained with."""
+def reset(folder: Path, member: str | None = None) -> None:
+    """The thresholds and temperatures that the model was trained with, for one member or all."""
     from spanwise.pipeline.folder import remove_tuning
 
-    remove_tuning(folder)
-    _write_card_line(folder, CARD_LINE, None)
+    remove_tuning(folder, member)
+    _write_card_line(folder, CARD_LINE if member is None else _card_line(member), None)
+
+
+def _card_line(member: str) -> str:
+    return f"{CARD_LINE} for {member} on "
 
 
 def _summary(result: TuningResult) -> str:

@@ -85,9 +85,14 @@ def store_tuning(folder: Path, member: str, tuning: Tuning) -> None:
     write_text(folder / CONFIG, _json(_with_tuning(config, {**others, **_stored({member: tuning})})))
 
 
-def remove_tuning(folder: Path) -> None:
-    """The thresholds and temperatures of the trained model again, for all members, even if the stored are invalid."""
-    write_text(folder / CONFIG, _json(_with_tuning(_read_json(folder / CONFIG), {})))
+def remove_tuning(folder: Path, member: str | None = None) -> None:
+    """The thresholds and temperatures of the trained model again, of one member or all, even if they are invalid."""
+    config = _read_json(folder / CONFIG)
+    stored, others = config.get(TUNING), {}
+    if member is not None:
+        _checked_blueprint(folder, upgrade_keys(config)).with_reader(member)
+        others = {name: values for name, values in stored.items() if name != member} if isinstance(stored, dict) else {}
+    write_text(folder / CONFIG, _json(_with_tuning(config, others)))
 
 
 def _with_tuning(config: dict[str, Any], tuning: dict[str, Any]) -> dict[str, Any]:
@@ -134,10 +139,7 @@ def load(folder: Path | str, reader: str | None = None, *, verify: bool = True) 
 def _build(folder: Path, config: dict[str, Any], schema: Schema, reader: str | None, limit: SizeLimit) -> TorchPipeline:
     """The model that the config describes, with weights still to be read."""
     transformer, tokenizer = _transformer(folder, config, limit)
-    try:
-        blueprint = _blueprint(config)
-    except (KeyError, TypeError, ValueError, SpanwiseError) as error:
-        raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
+    blueprint = _checked_blueprint(folder, config)
     blueprint = replace(blueprint.with_reader(reader), tuning=_tuning(folder, config, blueprint, schema))
     try:
         return TorchPipeline(blueprint, schema, transformer, tokenizer)
@@ -174,6 +176,13 @@ def _unknown_names(tuning: Mapping[str, Tuning], blueprint: Blueprint, schema: S
     return sorted(
         {*(set(tuning) - members), *(labels - set(schema.entity_names)), *(relations - set(schema.relation_names))}
     )
+
+
+def _checked_blueprint(folder: Path, config: dict[str, Any]) -> Blueprint:
+    try:
+        return _blueprint(config)
+    except (KeyError, TypeError, ValueError, SpanwiseError) as error:
+        raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
 
 
 def _blueprint(config: dict[str, Any]) -> Blueprint:
