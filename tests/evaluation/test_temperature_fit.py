@@ -12,7 +12,11 @@ from spanwise.evaluation.calibration import (
     calibration_error,
     fit_temperature,
     negative_log_likelihood,
+    reason_without_fit,
 )
+from spanwise.evaluation.candidates import Doubles
+
+VARIED = np.random.default_rng(0).random((len(TEMPERATURES), 60))
 
 
 def test_calibration_error_of_two_bins_by_hand() -> None:
@@ -51,16 +55,23 @@ def test_the_temperature_of_drawn_classes_is_recovered_from_the_predicted_ones(k
     assert fit_temperature(scores, correct) == pytest.approx(known, rel=0.05)
 
 
-@pytest.mark.parametrize("right", [0, 60])
-def test_predictions_that_are_all_right_or_all_wrong_determine_no_temperature(right: int) -> None:
-    correct = np.arange(60) < right
-    assert fit_temperature(np.full((len(TEMPERATURES), 60), 0.7), correct) is None
-
-
-def test_few_predictions_and_a_decoder_without_temperature_determine_none() -> None:
-    correct = np.arange(60) < 30
-    assert fit_temperature(np.full((len(TEMPERATURES), 60), 0.7), correct) is None
-    assert fit_temperature(np.random.default_rng(0).random((len(TEMPERATURES), 20)), correct[20:40]) is None
+@pytest.mark.parametrize(
+    ("scores", "right", "reason"),
+    [
+        (VARIED[:, :60], 0, "all predictions are wrong"),
+        (VARIED[:, :60], 60, "all predictions are right"),
+        (VARIED[:, :49], 20, "fewer than 50 predictions"),
+        (VARIED[:, :0], 0, "fewer than 50 predictions"),
+        (np.full((len(TEMPERATURES), 60), 0.7), 30, "the decoder's scores do not depend on the temperature"),
+        (VARIED[:, :60], 30, None),
+    ],
+)
+def test_predictions_that_determine_no_temperature_have_a_reason(
+    scores: Doubles, right: int, reason: str | None
+) -> None:
+    correct = np.arange(scores.shape[1]) < right
+    assert reason_without_fit(scores, correct) == reason
+    assert (fit_temperature(scores, correct) is None) == (reason is not None)
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.1, 0.4, 0.5, 0.9])

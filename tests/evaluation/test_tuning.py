@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from spanwise.corpora import Corpus
+from spanwise.decoding.spans import SpanDecoder, SpanScores
 from spanwise.document import Document, Entity, Relation
 from spanwise.errors import InputError, SchemaError
 from spanwise.evaluation import Objective, evaluate, tune, tuning_effects
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.pipeline.tuning import Tuning
-from spanwise.seam.batch import Array, Batch
+from spanwise.seam.batch import Array, Batch, Floats
+from spanwise.seam.decoder import NoRows, PredictedSpans, Proposal, ScoreThresholds
 from spanwise.seam.runner import Arrays, Runner, StageOne
 from spanwise.testing.samples import FLAT, FLAT_LINKS, sample_corpus
 
@@ -114,6 +116,28 @@ def test_a_softmax_model_with_its_own_threshold_gets_the_known_temperature(make_
     assert before is not None
     assert after is not None
     assert after < before / 2
+
+
+class FixedTemperature(SpanDecoder):
+    """A decoder, as of a plug-in, that does not apply the temperature."""
+
+    def propose(
+        self,
+        first: SpanScores[Floats],
+        batch: Batch[Array],
+        thresholds: ScoreThresholds,
+        given: PredictedSpans | None = None,
+    ) -> Proposal[NoRows]:
+        return super().propose(first, batch, thresholds._replace(temperature=1.0), given)
+
+
+def test_a_decoder_without_temperature_is_the_reason_that_is_given(make_pipeline: Make) -> None:
+    pipeline = make_pipeline("span-ner", nested=True, max_width=2)
+    pipeline.reader = replace(pipeline.reader, decoder=FixedTemperature(nested=True))
+    known = drawn(pipeline, 60, gain=8)
+    result = tune(known.extractor, known.gold)
+    assert result.tuning.temperature == 1.0
+    assert "entities: the temperature stays 1: the decoder's scores do not depend on the temperature." in result.notes
 
 
 def test_the_numbers_shown_are_those_of_predictions_with_the_stored_values(flat: Drawn) -> None:

@@ -26,22 +26,31 @@ def calibration_error(scores: Doubles, correct: NDArray[np.bool_]) -> float | No
 
 
 def negative_log_likelihood(scores: Doubles, correct: NDArray[np.bool_]) -> Doubles:
-    """Mean over the last axis of -log of the probability that the scores give to what is the case. [..., K] -> [...]"""
+    """Mean over the last axis of -log of the probability of the observed outcome. [..., K] -> [...]"""
     likelihood = np.where(correct, scores, 1 - scores)
     found: Doubles = -np.log(np.maximum(likelihood, SMALLEST)).mean(-1)
     return found
 
 
+def reason_without_fit(scores: Doubles, correct: NDArray[np.bool_]) -> str | None:
+    """Why the predictions do not determine a temperature, or None if they do. `scores` as in `fit_temperature`."""
+    if len(correct) and not np.ptp(scores, axis=0).any():
+        return "the decoder's scores do not depend on the temperature"
+    if len(correct) < MIN_PREDICTIONS:
+        return f"fewer than {MIN_PREDICTIONS} predictions"
+    if correct.all() or not correct.any():
+        return f"all predictions are {'right' if correct.all() else 'wrong'}"
+    return None
+
+
 def fit_temperature(scores: Doubles, correct: NDArray[np.bool_]) -> float | None:
-    """The temperature with the lowest negative log-likelihood; None where the predictions do not determine one.
+    """The temperature with the lowest negative log-likelihood; None if the predictions do not determine one.
 
     `scores` holds the probabilities at each of TEMPERATURES, [S, K]. Between these, a parabola over log T is fitted.
     """
-    if len(correct) < MIN_PREDICTIONS or correct.all() or not correct.any():
+    if reason_without_fit(scores, correct):
         return None
     losses = negative_log_likelihood(scores, correct)
-    if np.ptp(losses) == 0:  # a decoder that knows no temperature
-        return None
     best = int(losses.argmin())
     if best in (0, len(losses) - 1):
         return float(TEMPERATURES[best])

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from spanwise import metrics
 from spanwise.document import Document
 from spanwise.errors import InputError
-from spanwise.evaluation.calibration import TEMPERATURES, at_temperature, calibration_error, fit_temperature
+from spanwise.evaluation.calibration import (
+    TEMPERATURES,
+    at_temperature,
+    calibration_error,
+    fit_temperature,
+    reason_without_fit,
+)
 from spanwise.evaluation.candidates import (
     Candidates,
     Items,
@@ -254,7 +260,7 @@ class _Search:
         scores, correct = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
         found = fit_temperature(scores, correct)
         if found is None:
-            self.notes.append(f"{kind.name}: too few right or wrong predictions to fit a temperature; it stays 1.")
+            self.notes.append(f"{kind.name}: the temperature stays 1: {reason_without_fit(scores, correct)}.")
         return 1.0 if found is None else found
 
     def _counts(self, trials: list[Tuning]) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
