@@ -56,6 +56,21 @@ def test_a_recorded_exhibit_is_shown_with_numbers(name: str) -> None:
             assert any(isinstance(cell, float | Interval) for row in element.rows for cell in row)
 
 
+@pytest.mark.parametrize("name", SUITES)
+def test_an_exhibit_needs_variants_that_it_has(name: str) -> None:
+    exhibit = SUITES[name]
+    assert set(exhibit.needs) <= set(exhibit.variants or benchmark.Suite.load(exhibit.suite or "").variants)
+
+
+def test_an_exhibit_counts_as_recorded_with_all_that_it_needs(results: Any, tmp_path: Path) -> None:
+    (tmp_path / "tiny").symlink_to(tmp_path / "out")
+    assert is_recorded(tiny(), tmp_path)
+    lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    (tmp_path / "out" / "results.jsonl").write_text(lines[0] + "\n")
+    assert not is_recorded(tiny(), tmp_path)
+    assert is_recorded(tiny(needs=("tags",)), tmp_path)
+
+
 def test_an_unknown_name_is_an_error_that_says_where_all_are() -> None:
     with pytest.raises(RecipeError, match="unknown table or figure 'lear-t99'; `spanwise benchmark --list` names all"):
         find_exhibit("lear-t99")

@@ -51,6 +51,7 @@ class Exhibit(BaseModel):
     corpora: tuple[str, ...]
     suite: str | None = None
     variants: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # variants without which it does not count as recorded; default: all
     shows: Shows = "scores"
     seeds: int = 1
     chart: Literal["lines", "bars"] | None = None
@@ -115,8 +116,8 @@ def recorded_variants(exhibit: Exhibit, corpus: str, results: Path = RESULTS) ->
 
 
 def is_recorded(exhibit: Exhibit, results: Path = RESULTS) -> bool:
-    """Whether the exhibit can be shown: statistics, a page, or at least two of its variants on one corpus."""
+    """Whether the exhibit can be shown: statistics, a page, or the variants that it needs on one corpus."""
     if exhibit.suite is None:
         return True
-    shares = (recorded_variants(exhibit, corpus, results) for corpus in exhibit.corpora)
-    return any(done >= min(2, all_) > 0 for done, all_ in shares)
+    needed = set(exhibit.needs or exhibit.variants or Suite.load(exhibit.suite).variants)
+    return any(needed <= {result["variant"] for result in exhibit.found(corpus, results)} for corpus in exhibit.corpora)
