@@ -47,7 +47,9 @@ def test_predictions_on_another_corpus_are_refused(tmp_path: Path) -> None:
         read_predictions(tmp_path / "one.jsonl.gz", GOLD[:1])
 
 
-@pytest.mark.parametrize("content", [None, b"no gzip", gzip.compress(b"no json")])
+@pytest.mark.parametrize(
+    "content", [None, b"no gzip", gzip.compress(b"no json", mtime=0)], ids=["none", "plain", "gzip"]
+)
 def test_missing_or_damaged_predictions_are_an_error(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "one.jsonl.gz").write_bytes(content)

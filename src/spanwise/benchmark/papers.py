@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from spanwise.benchmark.predictions import predictions_path
-from spanwise.benchmark.results import Result
+from spanwise.benchmark.results import Result, recorded_seeds
 from spanwise.benchmark.runs import Run, find_results, plan
 from spanwise.benchmark.suite import Suite
 from spanwise.benchmark.table import get_path
@@ -84,10 +84,12 @@ class Exhibit(BaseModel):
             return predictions_path(folder, result).is_file()
         return get_path(result, HELD.get(self.shows, "entities.micro")) is not None
 
-    def found(self, corpus: str, results: Path = RESULTS, seeds: int = MAX_SEEDS) -> list[Result]:
-        """The recorded results that it can show."""
+    def found(self, corpus: str, results: Path = RESULTS) -> list[Result]:
+        """The recorded results that it can show, of all seeds."""
         folder = results_folder(self.suite, results) if self.suite else results
-        return [result for result in find_results(self.plan(corpus, seeds), folder) if self.holds(result, folder)]
+        seeds = recorded_seeds(folder)
+        runs = self.plan(corpus, seeds) if seeds else []
+        return [result for result in find_results(runs, folder) if self.holds(result, folder)]
 
 
 def results_folder(suite: str, results: Path = RESULTS) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -47,20 +48,29 @@ def read_results(folder: Path) -> list[Result]:
         raise FormatError(f"not a results file ({error}); move it away.", path) from None
 
 
+def recorded_seeds(folder: Path) -> int:
+    """The highest seed with a result; 0 without results."""
+    return max((result["seed"] for result in read_results(folder)), default=0)
+
+
 def recorded(folder: Path) -> dict[str, Result]:
     """The results by the names of their runs.
 
     Keys are computed again from the recipes, so that new or renamed options do not matter. If several lines have the
     same name, the last one counts. Results whose recipe is no longer valid are skipped.
     """
-    found = {}
-    for result in read_results(folder):
-        try:
-            recipe = Recipe.parse(result["recipe"], warns=False)
-        except RecipeError:
-            continue
-        found[run_name(key(recipe), result["split"])] = result
-    return found
+    lines = ((json.dumps(result["recipe"], sort_keys=True), result) for result in read_results(folder))
+    named = ((_recorded_key(recipe, Recipe), result) for recipe, result in lines)
+    return {run_name(name, result["split"]): result for name, result in named if name is not None}
+
+
+@lru_cache(maxsize=4096)
+def _recorded_key(recipe: str, kind: type[Recipe]) -> str | None:
+    """The key of a recorded recipe, or None if it is no longer valid; parsing it takes milliseconds."""
+    try:
+        return key(kind.parse(json.loads(recipe), warns=False))
+    except RecipeError:
+        return None
 
 
 def _upgraded(result: Result) -> Result:

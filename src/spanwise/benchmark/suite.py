@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,7 +74,7 @@ class Suite(BaseModel):
         path = SUITES / f"{name}.yaml"
         if not path.is_file() or path.parent != SUITES:
             raise RecipeError(f"unknown suite {name!r}; choose from {', '.join(names())}.")
-        suite = cls.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        suite = cls.model_validate(_parsed(path.read_text(encoding="utf-8")))
         return suite.model_copy(update={"corpora": cls.load(suite.settings).corpora}) if suite.settings else suite
 
     def recipe(
@@ -83,7 +85,7 @@ class Suite(BaseModel):
         With `files` the data are the user's own, and `corpus` is only their name.
         """
         chosen = self.variants[variant]
-        data = yaml.safe_load(find_recipe(chosen.recipe).read_text(encoding="utf-8"))
+        data = deepcopy(_parsed(find_recipe(chosen.recipe).read_text(encoding="utf-8")))
         settings = {**self.corpora.get(base(corpus), {}), **chosen.set, **_source(corpus, files), "train.seed": seed}
         written = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
         recipe = Recipe.parse(override(data, [*written, *assignments]), f"suite variant {variant!r}")
@@ -92,6 +94,12 @@ class Suite(BaseModel):
     def figures(self, variant: str, corpus: str) -> Mapping[str, float]:
         """The paper's figures by column."""
         return self.paper.get(base(corpus), {}).get(self.variants[variant].paper or variant, {})
+
+
+@lru_cache(maxsize=256)
+def _parsed(content: str) -> Any:
+    """The content of a YAML file; a list of all tables reads the same files hundreds of times."""
+    return yaml.safe_load(content)
 
 
 def _source(corpus: str, files: Files | None) -> Assignments:
