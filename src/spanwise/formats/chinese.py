@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from spanwise.document import Document
 from spanwise.formats.reading import Reader
 from spanwise.formats.tokens import WordSpan
 from spanwise.plural import counted
@@ -50,3 +51,18 @@ def as_characters(words: Sequence[str], spans: Iterable[WordSpan]) -> tuple[list
     for word in words:
         starts.append(starts[-1] + len(word))
     return list("".join(words)), [WordSpan(starts[first], starts[last], label) for first, last, label in spans]
+
+
+def sentence_document(
+    words: Sequence[str], spans: Iterable[WordSpan], key: str, number: int, *, chinese: bool
+) -> Document:
+    """A sentence of OntoNotes; its metadata name its document and its number there."""
+    if chinese:
+        words, spans = as_characters(words, spans)
+    return Document.from_words(
+        words,
+        spans,
+        joiner="" if chinese else " ",
+        id=f"{key}#{number}",
+        metadata={"doc_key": key, "sentence": number},
+    )

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.chinese import as_characters, is_chinese, scripts
+from spanwise.formats.chinese import is_chinese, scripts, sentence_document
 from spanwise.formats.fields import short_repr
 from spanwise.formats.listing import DocumentKeys, holds, sources
 from spanwise.formats.reading import Line, Reader
@@ -89,15 +89,7 @@ def _parse(sentence: _Sentence, chinese: bool) -> Iterator[Document]:
     rows = [_row(line) for line in sentence.lines]
     words: list[str] = [word for word, _ in rows]
     spans = _spans([cell for _, cell in rows], sentence.lines)
-    if chinese:
-        words, spans = as_characters(words, spans)
-    yield Document.from_words(
-        words,
-        spans,
-        joiner="" if chinese else " ",
-        id=f"{sentence.key}#{sentence.number}",
-        metadata={"doc_key": sentence.key, "sentence": sentence.number},
-    )
+    yield sentence_document(words, spans, sentence.key, sentence.number, chinese=chinese)
 
 
 def _cells(line: str) -> list[str]:

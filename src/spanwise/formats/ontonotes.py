@@ -13,7 +13,7 @@ from typing import NamedTuple
 from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.chinese import as_characters, is_chinese, scripts
+from spanwise.formats.chinese import is_chinese, scripts, sentence_document
 from spanwise.formats.fields import short_repr
 from spanwise.formats.listing import DocumentKeys, holds, sources
 from spanwise.formats.reading import Line, Reader
@@ -65,15 +65,7 @@ def _parse(sentence: _Sentence, chinese: bool, widened: list[int]) -> Iterator[D
     words, spans, parts = _tokens(sentence.line.decode())
     if not words:
         return
-    if chinese:
-        words, spans = as_characters(words, spans)
-    yield Document.from_words(
-        words,
-        spans,
-        joiner="" if chinese else " ",
-        id=f"{sentence.key}#{sentence.number}",
-        metadata={"doc_key": sentence.key, "sentence": sentence.number},
-    )
+    yield sentence_document(words, spans, sentence.key, sentence.number, chinese=chinese)
     widened[0] += parts
 
 
