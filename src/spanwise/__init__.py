@@ -9,6 +9,7 @@ from spanwise.document import Document, Entity, Offsets, Relation
 from spanwise.schema import EntityType, RelationType, Schema
 
 if TYPE_CHECKING:
+    from spanwise.client import AsyncClient, Client
     from spanwise.corpora import Corpus
     from spanwise.corpora import load as load_corpus
     from spanwise.evaluation import evaluate
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AsyncClient",
+    "Client",
     "Corpus",
     "Document",
     "Entity",
@@ -34,6 +37,8 @@ __all__ = [
 ]
 
 _LAZY = {  # imported when asked for: they need numpy, pydantic or torch
+    "AsyncClient": ("spanwise.client", "AsyncClient"),
+    "Client": ("spanwise.client", "Client"),
     "Corpus": ("spanwise.corpora", "Corpus"),
     "Extractor": ("spanwise.inference.extractor", "Extractor"),
     "Recipe": ("spanwise.recipe", "Recipe"),

@@ -15,9 +15,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from browser import BROWSERS, Browser
 from sample_report import HOSTILE, LABELS, sample_report
 
+from browser import BROWSERS, Browser
 from spanwise.document import Document, Entity
 from spanwise.errors import InputError
 from spanwise.formats import read

@@ -14,6 +14,7 @@ from spanwise.cli import (  # noqa: F401
     inspect,
     models,
     predict,
+    serve,
     split,
     train,
     tune,

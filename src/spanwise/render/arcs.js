@@ -291,25 +291,39 @@
       part.classList.toggle("lit", relations.has(part.dataset.relation) || entities.has(part.dataset.entity));
   }
 
-  const views = [...document.querySelectorAll(".arcs")].map((svg) => {
+  function viewOf(svg) {
     const article = svg.closest("article");
     const [text, list] = [article.querySelector(".text"), article.querySelector("details")];
     const [paths, labels] = [[...svg.querySelectorAll("path")], [...svg.querySelectorAll("text")]];
     return { article, svg, text, list, paths, labels };
-  });
-  for (const view of views) {
+  }
+
+  let views = [];
+  // Those in a closed part of the page wait: when it opens, their size changes.
+  const open = () => views.filter(({ text }) => text.checkVisibility());
+  const resized = new ResizeObserver(() => draw(open().filter((view) => view.size !== sizeOf(view))));
+
+  function watch(view) {
     view.article.classList.add("drawn");
     view.list.open = false;
     view.article.addEventListener("pointerover", (event) => emphasise(view, event.target));
     view.article.addEventListener("pointerleave", () => emphasise(view, view.article));
+    resized.observe(view.text);
   }
-  // Those in a closed part of the page wait: when it opens, their size changes.
-  const open = () => views.filter(({ text }) => text.checkVisibility());
-  draw(open());
+
+  // Articles that are gone are forgotten, new ones are watched, and all are drawn.
+  function drawAll() {
+    for (const { article, text } of views) if (!article.isConnected) resized.unobserve(text);
+    const added = [...document.querySelectorAll("article:not(.drawn) .arcs")].map(viewOf);
+    views = [...views.filter(({ article }) => article.isConnected), ...added];
+    added.forEach(watch);
+    draw(open());
+  }
+
+  drawAll();
   document.fonts.ready.then(() => draw(open()));
   document.addEventListener("change", () => draw(open()));
-  const resized = new ResizeObserver(() => draw(open().filter((view) => view.size !== sizeOf(view))));
-  for (const view of views) resized.observe(view.text);
+  document.addEventListener("arcs", drawAll); // a page that replaces its articles sends this event
   // On paper the lines break elsewhere: there the lists stand in for the arcs.
   addEventListener("beforeprint", () => views.forEach((view) => (view.list.open = true)));
   addEventListener("afterprint", () => views.forEach((view) => (view.list.open = false)));

@@ -61,16 +61,17 @@ class Browser:
                 assert "error" not in answer, answer
                 return answer["result"]
 
-    def open(self, path: Path, width: int, *, dark: bool = False) -> None:
-        """Load a file in a window of this width, and wait until it stands still."""
+    def open(self, page: Path | str, width: int, *, dark: bool = False) -> None:
+        """Load a file or an address in a window of this width, and wait until it stands still."""
+        address = page.as_uri() if isinstance(page, Path) else page
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
-        self.call("Page.navigate", url=path.as_uri())
-        ready = f"location.href === {json.dumps(path.as_uri())} && document.readyState === 'complete'"
-        self._until(ready)
+        self.call("Page.navigate", url=address)
+        ready = f"location.href === {json.dumps(address)} && document.readyState === 'complete'"
+        self.until(ready)
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def value(self, expression: str) -> Any:
@@ -89,12 +90,21 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def press(self, key: str) -> None:
-        """A key of the keyboard."""
-        common = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": KEYS[key]}
+    def press(self, key: str, *, control: bool = False) -> None:
+        """A key of the keyboard, with Ctrl held down or without."""
+        common = {
+            "modifiers": 2 if control else 0,
+            "key": key,
+            "code": "Space" if key == " " else key,
+            "windowsVirtualKeyCode": KEYS[key],
+        }
         said = {"text": {"Enter": "\r", " ": " "}[key]} if key != "Tab" else {}
         self.call("Input.dispatchKeyEvent", type="keyDown", **common, **said)
         self.call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def type(self, text: str) -> None:
+        """Text into what has the focus."""
+        self.call("Input.insertText", text=text)
 
     def screenshot(self, path: Path) -> None:
         """The whole page as a picture."""
@@ -107,7 +117,8 @@ class Browser:
         self._process.terminate()
         self._process.wait(SECONDS)
 
-    def _until(self, condition: str) -> None:
+    def until(self, condition: str) -> None:
+        """Wait until an expression of JavaScript holds."""
         end = time.monotonic() + SECONDS
         while not self.value(condition):
             assert time.monotonic() < end, condition

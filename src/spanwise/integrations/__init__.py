@@ -1,0 +1,1 @@
+"""spanwise inside other tools: Ray Data and Spark."""

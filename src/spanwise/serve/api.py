@@ -1,0 +1,170 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from spanwise import __version__
+from spanwise.document import Document
+from spanwise.errors import SpanwiseError
+from spanwise.inference.extractor import Extractor
+from spanwise.serve import messages
+from spanwise.serve.assets import Asset, page_assets
+from spanwise.serve.batcher import Batcher, Options
+from spanwise.serve.bodies import Bodies, parse
+from spanwise.serve.envelope import Envelope
+from spanwise.serve.measures import Measures
+from spanwise.serve.refusals import Refusal, busy, json_response
+from spanwise.serve.settings import Settings
+
+EXAMPLES = {
+    "one text": {"value": {"text": "Mara Ostrow joined the University of Brenford."}},
+    "several texts": {"value": {"texts": ["Mara Ostrow lives in Brenford.", "It rained."], "threshold": 0.5}},
+}
+PHRASES = {404: ("not_found", "there is no such page."), 405: ("method_not_allowed", "use another method here.")}
+
+
+def create_app(extractor: Extractor, settings: Settings, name: str = "model") -> FastAPI:
+    """The service of one model as an ASGI app."""
+    measures, bodies, assets = Measures(), Bodies(settings), page_assets()
+    batcher = Batcher(_extract_with(extractor), settings, measures.batch)
+    request_model = messages.request_model(extractor, settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        batcher.start()
+        yield
+        await batcher.stop()
+
+    app = FastAPI(title="spanwise", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
+    _add_middleware(app, settings, measures)
+    _add_handlers(app)
+    protected: dict[str, Any] = {"dependencies": [_authorization(settings.token)] if settings.token else []}
+    refused = _errors(401) if settings.token else {}
+
+    @app.post(
+        "/v1/extract",
+        **protected,
+        response_model=messages.ExtractResponse,
+        responses={**refused, **_errors(400, 408, 413, 415, 422, 500, 503)},
+        openapi_extra=_body(messages.request_schema(request_model)),
+    )
+    async def extract(request: Request) -> Response:
+        """Find entities, and relations where the model knows any."""
+        asked = parse(await bodies.read(request), request_model)
+        texts = asked.all_texts()
+        request.state.facts |= {"texts": len(texts), "characters": sum(map(len, texts))}
+        measures.waiting.inc()
+        try:
+            documents = await batcher.submit(texts, asked.options())
+        except SpanwiseError as error:
+            raise Refusal(422, "invalid_request", str(error)) from None
+        finally:
+            measures.waiting.dec()
+        return json_response({"documents": [messages.document_message(document) for document in documents]})
+
+    @app.get("/v1/schema", **protected, response_model=messages.SchemaResponse, responses=refused)
+    async def schema() -> Response:
+        """The labels of the model and the limits of the service."""
+        limits = {"characters": settings.max_characters, "texts": settings.max_texts, "body": settings.max_body}
+        about = {"open_labels": messages.is_open(extractor), "limits": limits, "version": __version__}
+        return json_response({"model": name, **extractor.schema.to_dict(), **about})
+
+    @app.get("/healthz", response_model=dict[str, str])
+    async def healthz() -> Response:
+        """Whether the process answers."""
+        return json_response({"status": "ok"})
+
+    @app.get("/readyz", response_model=dict[str, str], responses=_errors(503))
+    async def readyz() -> Response:
+        """Whether a request would be accepted now."""
+        if batcher.is_full or not batcher.is_running:
+            raise busy("not_ready", "the service takes no requests now; ask again later.")
+        return json_response({"status": "ready"})
+
+    @app.get("/metrics", **protected, include_in_schema=False)
+    async def metrics() -> Response:
+        return Response(measures.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return _file(assets["index.html"])
+
+    @app.get("/assets/{file}", include_in_schema=False)
+    async def asset(file: str) -> Response:
+        if file not in assets:
+            raise HTTPException(404)
+        return _file(assets[file])
+
+    return app
+
+
+def _extract_with(extractor: Extractor) -> Any:
+    def extract(texts: list[str], options: Options) -> list[Document]:
+        return extractor(texts, **options.keywords())  # type: ignore[call-overload,no-any-return]
+
+    return extract
+
+
+def _authorization(token: str) -> Any:
+    bearer = HTTPBearer(auto_error=False)
+    expected = token.encode()
+
+    async def authorize(given: HTTPAuthorizationCredentials | None = Security(bearer)) -> None:  # noqa: B008
+        sent = given.credentials.encode("utf-8", "surrogateescape") if given else b""
+        if not hmac.compare_digest(sent, expected):
+            message = "send the header `Authorization: Bearer TOKEN` with the token of the service."
+            raise Refusal(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
+
+    authorize.__annotations__["given"] = HTTPAuthorizationCredentials | None
+    return Depends(authorize)
+
+
+def _add_middleware(app: FastAPI, settings: Settings, measures: Measures) -> None:
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
+        )
+    app.add_middleware(Envelope, measures=measures)  # the last one added is the outermost
+
+
+def _add_handlers(app: FastAPI) -> None:
+    async def refuse(request: Request, error: Exception) -> Response:
+        refusal = error if isinstance(error, Refusal) else _from_http(error)
+        request.scope.get("state", {}).get("facts", {})["code"] = refusal.code
+        return refusal.response()
+
+    app.add_exception_handler(Refusal, refuse)
+    app.add_exception_handler(HTTPException, refuse)
+
+
+def _from_http(error: Exception) -> Refusal:
+    status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
+    code, message = PHRASES.get(status, ("bad_request", "the request is malformed."))
+    return Refusal(status, code, message, headers)
+
+
+def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": messages.ErrorResponse} for status in statuses}
+
+
+def _body(schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": EXAMPLES}}}
+    }
+
+
+def _file(asset: Asset) -> Response:
+    return Response(asset.content, headers={"Content-Type": asset.type, "Cache-Control": "no-cache"})

@@ -1,0 +1,76 @@
+"""The server process: uvicorn with our limits, and a shutdown that finishes what was accepted."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from spanwise.serve.connections import Connections
+from spanwise.serve.logs import event
+from spanwise.serve.settings import Settings
+
+RESERVED_FILES = 128  # file descriptors that are no connections
+
+
+class Server(uvicorn.Server):
+    """TERM and INT stop it with exit code 0 once every accepted request has its answer; a second signal ends it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def bind(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((settings.host, settings.port))
+    bound.set_inheritable(True)
+    return bound
+
+
+def run(app: FastAPI, settings: Settings, bound: socket.socket) -> None:
+    """Serve until a signal."""
+    connections = Connections(settings, min(settings.max_connections, _file_limit() - RESERVED_FILES))
+    config = uvicorn.Config(
+        app,
+        http=connections.protocol,  # type: ignore[arg-type]
+        ws="none",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=2048,
+        timeout_keep_alive=int(settings.keep_alive),
+        timeout_graceful_shutdown=int(settings.shutdown_timeout),
+    )
+    server = Server(config)
+    host, port = bound.getsockname()[:2]
+    event("started", host=host, port=port)
+    server.run(sockets=[bound])
+    event("stopped", answered=server.server_state.total_requests)
+
+
+def _file_limit() -> int:
+    """The number of files that this process may open, raised as far as allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(65_536, hard) if hard != resource.RLIM_INFINITY else 65_536
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
