@@ -13,18 +13,19 @@ from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, normalizers, pr
 
 from spanwise.corpora import Corpus
 from spanwise.document import Document
-from spanwise.errors import EncoderError
+from spanwise.errors import EncoderError, RecipeError
 from spanwise.pipeline import encoders
 from spanwise.pipeline import folder as model_folder
 from spanwise.pipeline.collate import collate
 from spanwise.pipeline.encoders import load_pretrained, minilm_folder, window_limits
 from spanwise.pipeline.pipeline import WindowSettings
 from spanwise.pipeline.torch_pipeline import TorchPipeline
-from spanwise.recipe import EncoderConfig
+from spanwise.recipe import EncoderConfig, Recipe
 from spanwise.seam.batch import Words
 from spanwise.text.alignment import align
 from spanwise.text.examples import Example
 from spanwise.text.pieces import WordPieces
+from spanwise.training.preparation import prepare
 
 TEXT = ["Mara Ostrow met Bo Lind in Brenford and Kell .", "The University of Westmoor opened , said Ada Moss ."] * 20
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -373,3 +374,34 @@ def test_an_encoder_that_cannot_compute_again_is_refused(
     monkeypatch.setattr(BertModel, "supports_gradient_checkpointing", False)
     with pytest.raises(EncoderError, match=r"set encoder\.gradient_checkpointing: false"):
         make_pipeline("seq-ner", encoder={"gradient_checkpointing": True})
+
+
+def test_selected_layers_are_kept_with_their_weights() -> None:
+    whole, _ = load_pretrained("minilm")
+    half, _ = load_pretrained("minilm", [0, 2, 5])
+    assert half.config.num_hidden_layers == 3
+    for kept, index in zip(half.encoder.layer, (0, 2, 5), strict=True):
+        torch.testing.assert_close(kept.state_dict(), whole.encoder.layer[index].state_dict())
+
+
+def test_a_model_on_selected_layers_predicts_the_same_after_save_and_load(
+    tmp_path: Path, make_recipe: Callable[..., Recipe], flat_corpus: Corpus
+) -> None:
+    recipe = make_recipe("span-ner", encoder={"layers": [1]})
+    pipeline = prepare(recipe, flat_corpus).pipeline()
+    assert len(pipeline.model.encoder.transformer.encoder.layer) == 1
+    model_folder.save(pipeline, tmp_path / "model")
+    documents = flat_corpus.splits["train"][:4]
+    assert model_folder.load(tmp_path / "model").predict(documents) == pipeline.predict(documents)
+
+
+@pytest.mark.parametrize("layers", [[2], [0, 7]])
+def test_layers_that_an_encoder_does_not_have_are_refused(tiny_encoder: Path, layers: list[int]) -> None:
+    with pytest.raises(EncoderError, match=r"layer (2|7), but .* has layers 0 to 1"):
+        load_pretrained(str(tiny_encoder), layers)
+
+
+@pytest.mark.parametrize("layers", [[1, 0], [1, 1]])
+def test_layers_in_another_order_are_refused(make_recipe: Callable[..., Recipe], layers: list[int]) -> None:
+    with pytest.raises(RecipeError, match="ascending order"):
+        make_recipe("span-ner", encoder={"layers": layers})

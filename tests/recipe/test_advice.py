@@ -138,3 +138,9 @@ def section(text: str, name: str = "train") -> dict[str, Any]:
 
     found: dict[str, Any] = yaml.safe_load(text)[name]
     return found
+
+
+def test_a_fast_recipe_keeps_half_of_the_layers(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(recommend(FLAT, {"train": [tmp_path / "train.jsonl"]}, path, fast=True), encoding="utf-8")
+    assert Recipe.load(path).encoder.layers == (0, 2, 5)

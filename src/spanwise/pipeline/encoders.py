@@ -39,8 +39,8 @@ def minilm_folder() -> Path:
     return folder
 
 
-def load_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """A transformer and its tokenizer, by name."""
+def load_pretrained(name: str, layers: Sequence[int] | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A transformer and its tokenizer, by name; with `layers`, only these of its layers."""
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModel, AutoTokenizer
@@ -61,7 +61,29 @@ def load_pretrained(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase
         check_vocabulary(transformer, tokenizer)
     except EncoderError as error:
         raise EncoderError(f"encoder {name!r}: {error}") from None
+    if layers is not None:
+        _keep_layers(transformer, name, layers)
     return remove_pooler(transformer), tokenizer
+
+
+def _keep_layers(transformer: PreTrainedModel, name: str, layers: Sequence[int]) -> None:
+    """Remove all other layers; the config counts those that are left, so that a saved model is read as it is."""
+    from torch import nn
+
+    stacks = [module for module in transformer.modules() if isinstance(module, nn.ModuleList)]
+    number = getattr(transformer.config, "num_hidden_layers", None)
+    stack = next((found for found in stacks if len(found) == number), None)
+    if stack is None:
+        raise EncoderError(f"the layers of encoder {name!r} cannot be selected; leave encoder.layers out.")
+    if max(layers) >= len(stack):
+        raise EncoderError(
+            f"encoder.layers asks for layer {max(layers)}, but {name!r} has layers 0 to {len(stack) - 1}."
+        )
+    kept = [stack[index] for index in layers]
+    del stack[len(kept) :]
+    for index, layer in enumerate(kept):
+        stack[index] = layer
+    transformer.config.num_hidden_layers = len(kept)
 
 
 def check_vocabulary(transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

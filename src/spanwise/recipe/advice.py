@@ -20,6 +20,8 @@ RULES, COMMENTS = (RECIPES / "advice" / name for name in ("rules.yaml", "comment
 STEPS = 1500  # optimizer steps that a small encoder needs, about
 COVERAGE, WIDE_COVERAGE = 0.99, 0.999  # shares of the entities that the model's width covers
 CHEAP_WIDTH = 16  # words up to which a model covers the larger share
+ENCODER_OPTIONS = {"freeze_embeddings": True, "window": "text"}
+FAST_LAYERS = [0, 2, 5]  # of the six layers of the default encoder
 DEV_SHARE = 0.1  # of the documents, where there is no dev file
 Options = dict[str, Any]
 
@@ -126,10 +128,12 @@ def recommend(
     timing: Timing | None = None,
     tag_columns: Sequence[int] = (),
     split_off_dev: bool = True,
+    fast: bool = False,
 ) -> str:
     """The text of a commented recipe for files with this profile, to be written to `recipe`.
 
-    Without dev files and with `split_off_dev`, training splits a share of the documents off as dev.
+    Without dev files and with `split_off_dev`, training splits a share of the documents off as dev. With `fast`, the
+    encoder keeps half of its layers.
     """
     choice, timing = choose(profile), timing or Timing()
     splits_dev = split_off_dev and not files.get("dev")
@@ -142,7 +146,7 @@ def recommend(
         *([f"# Training takes {timing.estimate}."] if timing.estimate else []),
         "encoder:",
         _encoder(profile.script),
-        *_pairs({"freeze_embeddings": True, "window": "text"}, comments("encoder")),
+        *_pairs({**({"layers": FAST_LAYERS} if fast else {}), **ENCODER_OPTIONS}, comments("encoder")),
         "model:",
         *_pairs(choice.model, comments(choice.model["name"])),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -14,6 +14,7 @@ from pydantic import (
     SerializationInfo,
     SerializeAsAny,
     ValidationError,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -37,6 +38,12 @@ class EncoderConfig(_Section):
     name: str = Field(
         "minilm", description="`minilm` (a wheel), a folder, a folder in $SPANWISE_ENCODERS, or a hub name"
     )
+    layers: tuple[Annotated[int, Field(ge=0, le=1_000)], ...] | None = Field(
+        None,
+        min_length=1,
+        max_length=1_000,
+        description="layers of the encoder to keep, counted from 0, such as [0, 2, 5]: faster; null: all",
+    )
     pooling: Literal["max", "first", "mean"] = Field(
         "max", description="word vectors from word pieces: `max`, `first` or `mean`"
     )
@@ -57,6 +64,13 @@ class EncoderConfig(_Section):
     overlap: int = Field(
         64, ge=0, le=100_000, description="word pieces shared by neighboring windows, at most a quarter of a window"
     )
+
+    @field_validator("layers")
+    @classmethod
+    def _ascending(cls, layers: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if layers is not None and sorted(set(layers)) != list(layers):
+            raise ValueError(f"give each layer once, in ascending order: {sorted(set(layers))}")
+        return layers
 
 
 class ModelSection(_Section):

@@ -116,7 +116,9 @@ class Case:
         blueprint = Blueprint.from_recipe(recipe, profile(map(align, self.corpus.splits["train"])))
         with torch.random.fork_rng():
             runtime.seed_step(seed)
-            pipeline = TorchPipeline(blueprint, self.corpus.schema, *load_pretrained(recipe.encoder.name))
+            pipeline = TorchPipeline(
+                blueprint, self.corpus.schema, *load_pretrained(recipe.encoder.name, recipe.encoder.layers)
+            )
             for name, parameter in pipeline.model.named_parameters():
                 if name.endswith("bias") and parameter.requires_grad and (parameter < -4).all():
                     torch.nn.init.zeros_(parameter)  # with this prior, an untrained model predicts nothing

@@ -30,7 +30,8 @@ class PreparedRun:
 
     def pipeline(self) -> TorchPipeline:
         """Load the encoder and put a fresh model on it."""
-        return TorchPipeline(self.blueprint, self.data.schema, *load_pretrained(self.recipe.encoder.name))
+        encoder = self.recipe.encoder
+        return TorchPipeline(self.blueprint, self.data.schema, *load_pretrained(encoder.name, encoder.layers))
 
 
 def prepare(recipe: Recipe, corpus: Corpus | None = None) -> PreparedRun:
