@@ -13,15 +13,16 @@ from spanwise.formats.foreign import EXAMPLE
 from spanwise.formats.reading import Reader
 from spanwise.formats.writing import Writer, dumps
 
-_KEYS = frozenset({"text", "words", "entities", "relations", "id", "metadata"})
+KEYS = frozenset({"text", "words", "entities", "relations", "id", "metadata"})
 
 
 def _matches(probe: Probe) -> bool:
     return probe.record is not None and "text" in probe.record and "tokens" not in probe.record
 
 
-def _parse(record: dict[str, Any], reader: Reader) -> Iterator[Document]:
-    reader.count_unknown_fields(record, _KEYS)
+def parse(record: dict[str, Any], reader: Reader) -> Iterator[Document]:
+    """The document of one record."""
+    reader.count_unknown_fields(record, KEYS)
     yield Document(
         text=get(record, "text", str),
         words=tuple(Offsets(*row(word, (int, int), f"'words'[{i}]")) for i, word in enumerate(arrays(record, "words"))),
@@ -43,15 +44,16 @@ def _head(entity: dict[str, Any]) -> Offsets | None:
 
 
 def _read(reader: Reader) -> Iterator[Document]:
-    return reader.json_line_documents(partial(_parse, reader=reader))
+    return reader.json_line_documents(partial(parse, reader=reader))
 
 
-def _encode(document: Document) -> str:
+def encode(document: Document) -> str:
+    """One line with its end."""
     return dumps(document.to_dict(), document) + "\n"
 
 
 def _write(documents: Iterable[Document], writer: Writer) -> None:
-    writer.file(writer.each(documents, _encode))
+    writer.file(writer.each(documents, encode))
 
 
 JSONL = Format(

@@ -100,7 +100,7 @@ def _mentions(reader: Reader) -> dict[str, list[_Mention]]:
             try:
                 document, mention = _row(line.decode(), line.number)
             except FormatError as error:
-                reader.handle_bad_record(error, line.number)
+                reader.handle_bad_record(error, line.number, line)
             else:
                 found[document].append(mention)
     return dict(found)

@@ -61,6 +61,7 @@ def read_lines(source: str, *, skip_bad: bool, report: Report) -> Iterator[Docum
 def _parse(reader: Reader, id: str) -> list[Document]:
     with reader.open() as stream:
         raw = stream.read(MAX_RECORD + 1)
+    reader.report.bytes_read += len(raw)
     if len(raw) > MAX_RECORD:
         raise FormatError(f"the text is longer than {MAX_RECORD // 2**20} MB; split it into several.")
     try:

@@ -79,6 +79,7 @@ class Reader:
         """
         with self.open() as stream:
             for number, raw in enumerate(self._raw_lines(stream), 1):
+                self.report.bytes_read += len(raw)
                 yield Line(number, (raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw).rstrip(b"\r\n"))
 
     def _raw_lines(self, stream: BinaryIO) -> Iterator[bytes]:
@@ -97,7 +98,7 @@ class Reader:
             try:
                 parsed = tuple(parse(record))
             except (FormatError, AnnotationError) as error:
-                self.handle_bad_record(error, line)
+                self.handle_bad_record(error, line, record)
             else:
                 yield from parsed
 
@@ -119,12 +120,12 @@ class Reader:
         self.report.dropped.update(f"field {short_repr(key)}" for key in record if key not in known)
         self.unread_labels = self.unread_labels or UnreadLabels.of(record, known)
 
-    def handle_bad_record(self, error: FormatError | AnnotationError, line: int | None) -> None:
+    def handle_bad_record(self, error: FormatError | AnnotationError, line: int | None, record: object = None) -> None:
         """Count a bad record and go on, or stop with its place."""
         placed = self.with_location(error, line)
         if not self.skip_bad:
             raise placed from None
-        self.report.add_bad(placed)
+        self.report.add_bad(placed, None if self.report.bad_records is None else _as_text(record))
 
     def with_location(self, error: FormatError | AnnotationError, line: int | None) -> FormatError:
         """The error with the file and the line that it came from."""
@@ -133,6 +134,15 @@ class Reader:
         if error.path is not None:
             return error
         return FormatError(error.reason, self.name, line if error.line is None else error.line)
+
+
+def _as_text(record: object) -> str | None:
+    """A bad record as it is read: bytes that are not UTF-8 are escaped, other values are written as JSON."""
+    if record is None or isinstance(record, str):
+        return record
+    if isinstance(record, Line):
+        return record.raw.decode(errors="backslashreplace")
+    return json.dumps(record, ensure_ascii=False, default=str)
 
 
 def line_end(head: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from spanwise.errors import FormatError
 from spanwise.plural import counted
@@ -13,9 +13,25 @@ ERRORS_KEPT = 10
 KINDS_SHOWN = 20
 
 
+class BadRecord(NamedTuple):
+    """A record that cannot be read: where it is, why, and the record itself as text."""
+
+    source: str | None
+    line: int | None
+    reason: str
+    record: str | None
+
+    @property
+    def error(self) -> FormatError:
+        return FormatError(self.reason, self.source, self.line)
+
+
 @dataclass
 class Report:
-    """Counts that a reader and a writer add to; one report can follow several files."""
+    """Counts that a reader and a writer add to; one report can follow several files.
+
+    `bad_records` takes all bad records where a caller gives a list; by default only the first errors are kept.
+    """
 
     read: int = 0
     written: int = 0
@@ -23,10 +39,15 @@ class Report:
     errors: list[FormatError] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    bytes_read: int = 0  # of inputs that are read in order, for progress
+    bad_records: list[BadRecord] | None = None
 
-    def add_bad(self, error: FormatError) -> None:
+    def add_bad(self, error: FormatError, record: str | None = None) -> None:
         """Count a bad record; the first few are kept to be shown."""
         self.bad += 1
+        if self.bad_records is not None:
+            source = None if error.path is None else str(error.path)
+            self.bad_records.append(BadRecord(source, error.line, error.reason, record))
         if len(self.errors) < ERRORS_KEPT:
             self.errors.append(error)
 

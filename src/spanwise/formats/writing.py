@@ -34,7 +34,7 @@ class Writer:
 
     def file(self, chunks: Iterable[bytes]) -> None:
         """Write the chunks; the file appears when all of them are there."""
-        with self._open() as stream:
+        with self.open() as stream:
             for chunk in chunks:
                 stream.write(chunk)
 
@@ -83,7 +83,8 @@ class Writer:
         self.count_dropped("metadata", bool(set(document.metadata) - set(metadata)))
 
     @contextmanager
-    def _open(self) -> Iterator[BinaryIO]:
+    def open(self) -> Iterator[BinaryIO]:
+        """The file to write to, which appears under its name when all is written."""
         if self.path is None:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Literal, NoReturn, cast, overload
 
 from spanwise import runtime
 from spanwise.document import Document, Entity
@@ -17,6 +17,9 @@ from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
 from spanwise.pipeline.tuning import Tuning
 from spanwise.schema import Schema
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
@@ -230,6 +233,21 @@ class Extractor:
                 relation_threshold=relation_threshold,
                 token_budget=self.token_budget,
             )
+
+    def table(
+        self,
+        texts: Iterable[Text],
+        *,
+        labels: Mapping[str, str] | None = None,
+        threshold: Threshold | None = None,
+        relation_threshold: Threshold | None = None,
+    ) -> DataFrame:
+        """A pandas data frame with one row per entity and one per relation of the texts."""
+        from spanwise.formats.tables import to_frame
+
+        if isinstance(texts, (str, Document)):
+            raise InputError("table() takes a list of texts; put the one text into a list.")
+        return to_frame(self.stream(texts, labels=labels, threshold=threshold, relation_threshold=relation_threshold))
 
     def relate(
         self, documents: Iterable[Document], *, relation_threshold: Threshold | None = None
