@@ -28,6 +28,9 @@ def serve(
     max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = DEFAULTS.max_body,
     max_texts: Annotated[int, typer.Option(min=1, help="Texts of a request.")] = DEFAULTS.max_texts,
     max_characters: Annotated[int, typer.Option(min=1, help="Characters of a text.")] = DEFAULTS.max_characters,
+    min_threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Lowest threshold that a request may ask for.")
+    ] = DEFAULTS.min_threshold,
     max_queue: Annotated[int, typer.Option(min=1, help="Requests that wait.")] = DEFAULTS.max_queue,
     timeout: Annotated[float, typer.Option(min=0.01, help="Seconds to an answer.")] = DEFAULTS.timeout,
     receive_timeout: Annotated[
@@ -57,6 +60,7 @@ def serve(
         max_body=max_body,
         max_texts=max_texts,
         max_characters=max_characters,
+        min_threshold=min_threshold,
         max_queue=max_queue,
         timeout=timeout,
         receive_timeout=receive_timeout,
@@ -71,4 +75,4 @@ def serve(
     from spanwise.inference.extractor import Extractor
 
     extractor = Extractor.from_pretrained(model, threads=threads)
-    server.run(api.create_app(extractor, settings, Path(model).name), settings, bound)
+    server.run(api.create_app(extractor, settings, Path(model).resolve().name), settings, bound)

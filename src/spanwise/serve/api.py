@@ -19,17 +19,13 @@ from spanwise.errors import SpanwiseError
 from spanwise.inference.extractor import Extractor
 from spanwise.serve import messages
 from spanwise.serve.assets import Asset, page_assets
-from spanwise.serve.batcher import Batcher, Options
-from spanwise.serve.bodies import Bodies, parse
+from spanwise.serve.batcher import Batcher, Extract, Options
+from spanwise.serve.bodies import Bodies, bounded, parse
 from spanwise.serve.envelope import Envelope
 from spanwise.serve.measures import Measures
 from spanwise.serve.refusals import Refusal, busy, json_response
 from spanwise.serve.settings import Settings
 
-EXAMPLES = {
-    "one text": {"value": {"text": "Mara Ostrow joined the University of Brenford."}},
-    "several texts": {"value": {"texts": ["Mara Ostrow lives in Brenford.", "It rained."], "threshold": 0.5}},
-}
 PHRASES = {404: ("not_found", "there is no such page."), 405: ("method_not_allowed", "use another method here.")}
 
 
@@ -56,27 +52,26 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
         **protected,
         response_model=messages.ExtractResponse,
         responses={**refused, **_errors(400, 408, 413, 415, 422, 500, 503)},
-        openapi_extra=_body(messages.request_schema(request_model)),
+        openapi_extra=_body(messages.request_schema(request_model), _examples(extractor)),
     )
     async def extract(request: Request) -> Response:
         """Find entities, and relations where the model knows any."""
         asked = parse(await bodies.read(request), request_model)
-        texts = asked.all_texts()
-        request.state.facts |= {"texts": len(texts), "characters": sum(map(len, texts))}
-        measures.waiting.inc()
         try:
-            documents = await batcher.submit(texts, asked.options())
+            texts = bounded(asked.documents(), settings)
+            request.state.facts |= {"texts": len(texts), "characters": sum(len(text.text) for text in texts)}
+            with measures.waiting.track_inprogress():
+                documents = await batcher.submit(texts, asked.options())
         except SpanwiseError as error:
             raise Refusal(422, "invalid_request", str(error)) from None
-        finally:
-            measures.waiting.dec()
         return json_response({"documents": [messages.document_message(document) for document in documents]})
 
     @app.get("/v1/schema", **protected, response_model=messages.SchemaResponse, responses=refused)
     async def schema() -> Response:
         """The labels of the model and the limits of the service."""
         limits = {"characters": settings.max_characters, "texts": settings.max_texts, "body": settings.max_body}
-        about = {"open_labels": messages.is_open(extractor), "limits": limits, "version": __version__}
+        open_labels = extractor.pipeline.reader.traits.open_labels
+        about = {"open_labels": open_labels, "limits": limits, "version": __version__}
         return json_response({"model": name, **extractor.schema.to_dict(), **about})
 
     @app.get("/healthz", response_model=dict[str, str])
@@ -108,9 +103,12 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
     return app
 
 
-def _extract_with(extractor: Extractor) -> Any:
-    def extract(texts: list[str], options: Options) -> list[Document]:
-        return extractor(texts, **options.keywords())  # type: ignore[call-overload,no-any-return]
+def _extract_with(extractor: Extractor) -> Extract:
+    def extract(texts: list[Document], options: Options) -> list[Document]:
+        if options.given_entities:
+            relation_threshold = options.keywords()["relation_threshold"]
+            return list(extractor.relate(texts, relation_threshold=relation_threshold))
+        return extractor(texts, **options.keywords())
 
     return extract
 
@@ -160,10 +158,21 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": messages.ErrorResponse} for status in statuses}
 
 
-def _body(schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": EXAMPLES}}}
+def _examples(extractor: Extractor) -> dict[str, Any]:
+    """Requests that this model takes."""
+    examples = {
+        "one text": {"text": "Mara Ostrow joined the University of Brenford."},
+        "several texts": {"texts": ["Mara Ostrow lives in Brenford.", "It rained."], "threshold": 0.5},
+        "words": {"words": ["Mara", "met", "Bo", "."]},
     }
+    if extractor.pipeline.reader.traits.open_labels:
+        examples["other labels"] = {"text": "Mara met Bo.", "labels": {"Person": "A human being."}}
+    return {name: {"value": value} for name, value in examples.items()}
+
+
+def _body(schema: dict[str, Any], examples: dict[str, Any]) -> dict[str, Any]:
+    content = {"application/json": {"schema": schema, "examples": examples}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def _file(asset: Asset) -> Response:

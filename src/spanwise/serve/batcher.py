@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from spanwise.document import Document
 from spanwise.serve.refusals import busy
@@ -29,14 +30,15 @@ class Options:
     labels: tuple[tuple[str, str], ...] | None = None
     threshold: Threshold = None
     relation_threshold: Threshold = None
+    given_entities: bool = False  # relations between the entities of the texts, and nothing else
 
-    def keywords(self) -> dict[str, object]:
+    def keywords(self) -> dict[str, Any]:
         """The arguments of the extractor."""
         values = {"threshold": self.threshold, "relation_threshold": self.relation_threshold, "labels": self.labels}
         return {key: dict(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
-Extract = Callable[[list[str], Options], Sequence[Document]]
+Extract = Callable[[list[Document], Options], Sequence[Document]]
 
 
 @dataclass(eq=False, slots=True)
@@ -44,17 +46,17 @@ class Job:
     """A request: the texts that were not read yet, and the documents of those that were."""
 
     options: Options
-    texts: deque[str]
+    texts: deque[Document]
     characters: int
     answer: asyncio.Future[list[Document]]
     documents: list[Document] = field(default_factory=list)
 
-    def take(self, budget: int) -> list[str]:
+    def take(self, budget: int) -> list[Document]:
         """The next texts that fit into the budget."""
-        taken: list[str] = []
-        while self.texts and len(self.texts[0]) <= budget:
+        taken: list[Document] = []
+        while self.texts and cost(self.texts[0]) <= budget:
             taken.append(self.texts.popleft())
-            budget -= max(1, len(taken[-1]))
+            budget -= cost(taken[-1])
         return taken
 
     def receive(self, documents: Sequence[Document]) -> None:
@@ -67,7 +69,7 @@ class Job:
             self.answer.set_exception(error)
 
 
-Round = list[tuple[Job, list[str]]]
+Round = list[tuple[Job, list[Document]]]
 
 
 class Batcher:
@@ -102,9 +104,9 @@ class Batcher:
                 await self.task
         self.thread.shutdown(wait=False, cancel_futures=True)
 
-    async def submit(self, texts: Sequence[str], options: Options) -> list[Document]:
+    async def submit(self, texts: Sequence[Document], options: Options) -> list[Document]:
         """The documents of the texts, in order; a refusal if too many wait or the time is over."""
-        characters = sum(map(len, texts))
+        characters = sum(map(cost, texts))
         if self.is_full or self.characters + characters > max(self.settings.max_queue_characters, characters):
             raise busy("queue_full", "too many requests are waiting; repeat the request later.")
         if not texts:
@@ -152,7 +154,7 @@ class Batcher:
             if not texts:
                 later.append(job)
                 continue
-            budget -= sum(max(1, len(text)) for text in texts)
+            budget -= sum(map(cost, texts))
             chosen.append((job, texts))
             if job.texts:
                 unfinished.append(job)
@@ -178,13 +180,18 @@ class Batcher:
         with suppress(ValueError):
             self.waiting.remove(job)
 
-    async def _call(self, texts: list[str], options: Options) -> Sequence[Document]:
+    async def _call(self, texts: list[Document], options: Options) -> Sequence[Document]:
         began = time.perf_counter()
         documents = await asyncio.get_running_loop().run_in_executor(self.thread, self.extract, texts, options)
         self.observe(len(texts), time.perf_counter() - began)
         if len(documents) != len(texts):
             raise RuntimeError("the model gave another number of documents than texts")
         return documents
+
+
+def cost(text: Document) -> int:
+    """Its characters; an empty text costs one."""
+    return max(1, len(text.text))
 
 
 def frozen(value: float | Mapping[str, float] | None) -> Threshold:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
+from spanwise.document import Document
 from spanwise.errors import shortened
 from spanwise.serve.refusals import Refusal, busy
 from spanwise.serve.settings import Settings
@@ -56,6 +57,13 @@ def check_type(request: Request) -> None:
         raise Refusal(415, "unsupported_media_type", "send the body as application/json in UTF-8.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "unsupported_encoding", "send the body without a Content-Encoding.")
+
+
+def bounded(texts: list[Document], settings: Settings) -> list[Document]:
+    """The texts, or a refusal if one is too long: words that were joined have more characters than their parts."""
+    if any(len(text.text) > settings.max_characters for text in texts):
+        raise Refusal(422, "invalid_request", f"a text has at most {settings.max_characters:,} characters; split it.")
+    return texts
 
 
 def parse(body: bytes, model: type[M]) -> M:

@@ -12,13 +12,13 @@ log = logging.getLogger("spanwise.serve")
 
 
 class JsonFormatter(logging.Formatter):
-    """Fields of our own events; of other loggers the message without its arguments, which may quote a text."""
+    """Fields of our own events; of other loggers the first line without its arguments, since the rest may quote."""
 
     def format(self, record: logging.LogRecord) -> str:
         row: dict[str, Any] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname.lower(),
-            "event": record.msg if isinstance(record.msg, str) else type(record.msg).__name__,
+            "event": record.msg.partition("\n")[0] if isinstance(record.msg, str) else type(record.msg).__name__,
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1] is not None:

@@ -5,80 +5,150 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
-from spanwise.document import Document
+from spanwise.document import Document, Entity
 from spanwise.inference.extractor import Extractor
+from spanwise.inference.inputs import from_words, with_entities
 from spanwise.serve.batcher import Options, frozen
 from spanwise.serve.settings import Settings
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+INPUTS = ("text", "texts", "words")
+ANSWER: dict[str, Any] = {
+    "documents": [
+        {
+            "text": "Mara met Bo.",
+            "words": [[0, 4], [5, 8], [9, 11], [11, 12]],
+            "entities": [{"start": 0, "end": 4, "label": "Person", "score": 0.98}],
+            "relations": [],
+        }
+    ]
+}
+
+
+class GivenEntity(BaseModel):
+    """An entity that the caller knows; offsets are code points, half-open."""
+
+    model_config = ConfigDict(extra="forbid")
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=1)]
+    label: str
 
 
 class Request(BaseModel):
-    """One text or several; the fields are those of `request_model`."""
+    """Texts and what to look for in them; `request_model` adds the fields with the limits of the service."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="after")
-    def _one_of_text_and_texts(self) -> Request:
-        if (self._get("text") is None) == (self._get("texts") is None):
-            raise ValueError("give either text or texts")
+    def _check_fields(self) -> Request:
+        if sum(self._get(name) is not None for name in INPUTS) != 1:
+            raise ValueError("give exactly one of text, texts and words")
+        if self._get("entities") is not None:
+            if self._get("text") is None:
+                raise ValueError("entities go with text")
+            if self._get("labels") is not None or self._get("threshold") is not None:
+                raise ValueError("entities are kept as given; leave labels and threshold out")
         return self
 
     def _get(self, name: str) -> Any:
         return getattr(self, name, None)
 
-    def all_texts(self) -> list[str]:
-        text = self._get("text")
-        return [text] if text is not None else list(self._get("texts"))
+    def documents(self) -> list[Document]:
+        """The texts to read, with the entities that the caller gave."""
+        if (words := self._get("words")) is not None:
+            made = from_words(words)
+            return made if isinstance(made, list) else [made]
+        if (entities := self._get("entities")) is not None:
+            return [with_entities(self._get("text"), [Entity(e.start, e.end, e.label) for e in entities])]
+        texts = self._get("texts")
+        return [Document(text) for text in ([self._get("text")] if texts is None else texts)]
 
     def options(self) -> Options:
         labels = self._get("labels")
         if isinstance(labels, list):
-            labels = {label: label for label in labels}
-        return Options(
-            tuple(labels.items()) if labels else None,
-            frozen(self._get("threshold")),
-            frozen(self._get("relation_threshold")),
-        )
+            labels = dict.fromkeys(labels, "")
+        described = tuple((name, text.strip() or name) for name, text in labels.items()) if labels else None
+        thresholds = frozen(self._get("threshold")), frozen(self._get("relation_threshold"))
+        return Options(described, *thresholds, given_entities=self._get("entities") is not None)
 
 
 def request_model(extractor: Extractor, settings: Settings) -> type[Request]:
-    """The request that this model takes: labels only if they are open, thresholds of the labels that it has."""
+    """The request that this model takes: labels only if they are open, entities only if it finds relations."""
+    traits, schema = extractor.pipeline.reader.traits, extractor.schema
     text = Annotated[str, Field(max_length=settings.max_characters)]
-    texts = Annotated[list[text], Field(min_length=1, max_length=settings.max_texts)]  # type: ignore[valid-type]
+    word = Annotated[str, Field(min_length=1, max_length=settings.max_characters, pattern=r"\S")]
+    words = Annotated[list[word], Field(max_length=settings.max_characters)]  # type: ignore[valid-type]
+    several = Field(min_length=1, max_length=settings.max_texts)
+    either = words | Annotated[list[words], several]  # type: ignore[valid-type]
+    probability = Annotated[float, Field(ge=settings.min_threshold, le=1, allow_inf_nan=False)]
     fields: dict[str, Any] = {
-        "text": (text, Field(default=None, description="One text.")),
-        "texts": (texts, Field(default=None, description="Several texts; the answer keeps their order.")),
-        "threshold": _threshold("an entity", extractor.schema.entity_names, is_open(extractor)),
-        "relation_threshold": _threshold("a relation", extractor.schema.relation_names, False),
+        "text": _optional(text, "One text."),
+        "texts": _optional(Annotated[list[text], several], "Texts; the answer keeps their order."),  # type: ignore[valid-type]
+        "words": _optional(either, "The words of one text that is already split, or of several: a list per text."),
+        "threshold": _optional(
+            _threshold(probability, schema.entity_names, traits.open_labels),
+            "Lowest probability of an entity, for all labels or by label.",
+        ),
+        "relation_threshold": _optional(
+            _threshold(probability, schema.relation_names, False),
+            "Lowest probability of a relation, for all labels or by label.",
+        ),
     }
-    if is_open(extractor):
-        name = Annotated[str, Field(min_length=1, max_length=settings.max_label_characters, pattern=r"\S")]
-        limits = Field(min_length=1, max_length=settings.max_labels)
-        kind = Annotated[list[name], limits] | Annotated[dict[name, name], limits]  # type: ignore[valid-type]
-        fields["labels"] = (
-            kind,
-            Field(default=None, description="Labels to predict instead of the model's, by name or with descriptions."),
+    if traits.relations:
+        entities = Annotated[list[GivenEntity], Field(max_length=settings.max_entities)]
+        fields["entities"] = _optional(entities, "Known entities of `text`; only relations between them are sought.")
+    if traits.open_labels:
+        fields["labels"] = _optional(
+            _labels(settings), "Labels to predict instead of the model's, by name or with descriptions."
         )
     return create_model("ExtractRequest", __base__=Request, **fields)
 
 
-def _threshold(what: str, names: Sequence[str], any_label: bool) -> Any:
+def _optional(kind: Any, description: str) -> Any:
+    return (kind, Field(default=None, description=description))
+
+
+def _labels(settings: Settings) -> Any:
+    """A list of names, or names with descriptions; the name describes a label that has no other description."""
+    name = Annotated[str, Field(min_length=1, max_length=settings.max_label_characters, pattern=r"\S")]
+    text = Annotated[str, Field(max_length=settings.max_label_characters)]
+    most = settings.max_labels
+    names = Annotated[
+        list[name],
+        Field(min_length=1, max_length=most, json_schema_extra={"uniqueItems": True}),
+        AfterValidator(_distinct),
+    ]  # type: ignore[valid-type]
+    return names | Annotated[dict[name, text], Field(min_length=1, max_length=most)]  # type: ignore[valid-type]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise ValueError("a label occurs twice")
+    return names
+
+
+def _threshold(probability: Any, names: Sequence[str], any_label: bool) -> Any:
+    """One number, or a number by label; the description lists the labels that a model has."""
+    if not names and not any_label:
+        return probability
     limits = Field(json_schema_extra={} if any_label else {"propertyNames": {"enum": [*names]}})
-    kind: Any = Probability | Annotated[dict[str, Probability], limits]
-    if not any_label and not names:
-        kind = Probability
-    return (kind, Field(default=None, description=f"Lowest probability of {what}, for all labels or by label."))
+    return probability | Annotated[dict[str, probability], limits]
 
 
 def request_schema(model: type[Request]) -> dict[str, Any]:
     """The JSON schema of a request; a field that is left out has no default value to send."""
     schema = model.model_json_schema()
+    schema.pop("$defs", None)
     for field in schema["properties"].values():
         field.pop("default", None)
-    return {**schema, "oneOf": [{"required": ["text"]}, {"required": ["texts"]}]}
+    schema["oneOf"] = [{"required": [name]} for name in INPUTS]
+    if "entities" in schema["properties"]:
+        schema["properties"]["entities"]["items"] = GivenEntity.model_json_schema()
+        alone = {"not": {"anyOf": [{"required": [name]} for name in ("labels", "threshold")]}, "required": ["text"]}
+        schema["dependentSchemas"] = {"entities": alone}
+    return schema
 
 
 class EntityMessage(BaseModel):
@@ -100,10 +170,10 @@ class RelationMessage(BaseModel):
 
 
 class DocumentMessage(BaseModel):
-    """A document as `spanwise predict` writes it."""
+    """A document as `spanwise predict` writes it; `words` are the offsets of its words."""
 
     text: str
-    words: list[list[int]] = []
+    words: list[tuple[int, int]] = []
     entities: list[EntityMessage]
     relations: list[RelationMessage]
 
@@ -111,22 +181,39 @@ class DocumentMessage(BaseModel):
 class ExtractResponse(BaseModel):
     """One document per text, in order."""
 
+    model_config = ConfigDict(json_schema_extra={"example": ANSWER})
     documents: list[DocumentMessage]
 
 
-class LabelMessage(BaseModel):
+class EntityTypeMessage(BaseModel):
     name: str
     description: str
+
+
+class RelationTypeMessage(EntityTypeMessage):
+    """Without head types, an entity of any type can be the head; the same holds for the tail."""
+
+    symmetric: bool
+    head_types: list[str]
+    tail_types: list[str]
+
+
+class LimitsMessage(BaseModel):
+    """Characters of a text, texts of a request, bytes of a body."""
+
+    characters: int
+    texts: int
+    body: int
 
 
 class SchemaResponse(BaseModel):
     """What the model looks for and what the service accepts."""
 
     model: str
-    entities: list[LabelMessage]
-    relations: list[LabelMessage]
+    entities: list[EntityTypeMessage]
+    relations: list[RelationTypeMessage]
     open_labels: bool
-    limits: dict[str, int]
+    limits: LimitsMessage
     version: str
 
 
@@ -148,7 +235,3 @@ def document_message(document: Document) -> dict[str, Any]:
         for row in message[kind]:
             row.setdefault("score", 1.0)
     return message
-
-
-def is_open(extractor: Extractor) -> bool:
-    return extractor.pipeline.reader.traits.open_labels

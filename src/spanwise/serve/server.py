@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import resource
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
+from spanwise.errors import InputError
 from spanwise.serve.connections import Connections
 from spanwise.serve.logs import event
 from spanwise.serve.settings import Settings
 
 RESERVED_FILES = 128  # file descriptors that are no connections
+REPEATED = 1.0  # seconds in which a signal counts once: launchers may send it twice
 
 
 class Server(uvicorn.Server):
-    """TERM and INT stop it with exit code 0 once every accepted request has its answer; a second signal ends it."""
+    """TERM and INT stop it with exit code 0 once every accepted request has its answer; a later signal ends it."""
+
+    signalled: float | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -32,15 +39,26 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit
-        self.should_exit = True
+        now = time.monotonic()
+        if self.signalled is None:
+            self.signalled, self.should_exit = now, True
+        elif now - self.signalled > REPEATED:
+            self.force_exit = True
 
 
 def bind(settings: Settings) -> socket.socket:
+    """The socket of the service, which workers can inherit."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    bound.bind((settings.host, settings.port))
+    try:
+        bound.bind((settings.host, settings.port))
+    except OSError as error:
+        bound.close()
+        raise InputError(
+            f"cannot listen on {settings.host} port {settings.port} ({error.strerror}); choose others with --host and "
+            f"--port."
+        ) from None
     bound.set_inheritable(True)
     return bound
 
@@ -63,6 +81,8 @@ def run(app: FastAPI, settings: Settings, bound: socket.socket) -> None:
     server = Server(config)
     host, port = bound.getsockname()[:2]
     event("started", host=host, port=port)
+    if settings.token is None and not ip_address(host).is_loopback:
+        event("without token", logging.WARNING, host=host)
     server.run(sockets=[bound])
     event("stopped", answered=server.server_state.total_requests)
 

@@ -25,6 +25,8 @@ class Settings:
     max_bodies: int = 64_000_000  # bytes of all requests that are being received
     max_texts: int = 256  # texts of one request
     max_characters: int = 100_000  # characters of one text
+    max_entities: int = 256  # entities that a request gives; relations are sought between all pairs
+    min_threshold: float = 0.01  # a lower one can make every span an entity, and every pair a candidate
     max_labels: int = 64  # labels of one request, for a model with open labels
     max_label_characters: int = 1_000  # characters of a label, and of its description
 

@@ -1,6 +1,6 @@
 // The page of the service: a text in, its spans and relations out. The threshold and the ticks ask for nothing new.
 import { LabelEditor } from "./labels.js";
-import { article, colorClasses, element, scored, textBetween } from "./marks.js";
+import { article, codePoints, colorClasses, element, scored } from "./marks.js";
 import { ServiceError, ask } from "./service.js";
 import { characters, colorIndices, countedLabels, filtered, summary } from "./view.js";
 
@@ -194,7 +194,7 @@ function show() {
 }
 
 function fillTable() {
-  const between = textBetween(shown.text);
+  const { between } = codePoints(shown.text);
   const row = (entity) => {
     const label = element("span", { class: `chip fixed ${colorClasses(result.colors.get(entity.label))}` }, element("span", { class: "name" }, entity.label));
     const cells = [element("bdi", { class: "words" }, between(entity)), label, scored(entity), `${entity.start}–${entity.end}`];
