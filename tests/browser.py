@@ -20,7 +20,7 @@ FLAGS = (
     "--disable-component-update --disable-sync --hide-scrollbars --remote-debugging-pipe"
 )
 KEYS = {"Tab": 9, "Enter": 13, " ": 32}
-SECONDS = 60
+SECONDS = 20
 
 
 class Browser:

@@ -5,19 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from threading import Thread
 from typing import Any
 
-from spanwise.render.palette import TONES
-from spanwise.render.scripts import script
-from spanwise.render.style import style_sheet
+from spanwise.serve.assets import page_assets
+from spanwise.serve.envelope import SECURITY_HEADERS
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
-KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 LIMITS = {"characters": 2000, "texts": 8, "body": 100_000}
 
 
@@ -47,13 +40,9 @@ class Answers(BaseHTTPRequestHandler):
         name = "index.html" if self.path == "/" else self.path.removeprefix("/assets/")
         if self.path == "/v1/schema":
             self._answer({**self.server.schema, "open_labels": self.server.open_labels})
-        elif name == "marks.css":
-            self._send(200, "text/css", style_sheet(len(TONES), relation_labels=1))
-        elif name == "arcs.js":
-            self._send(200, "text/javascript", script("arcs.js"))
         else:
-            part = files("spanwise").joinpath("serve", "page", name)
-            self._send(200, KINDS[name.rpartition(".")[2]], part.read_text(encoding="utf-8"))
+            asset = page_assets()[name]
+            self._send(200, asset.type, asset.content)
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -70,17 +59,15 @@ class Answers(BaseHTTPRequestHandler):
         elif self.server.refusal:
             self._error(*self.server.refusal)
         else:
-            self._send(200, "application/json", json.dumps(value))
+            self._send(200, "application/json", json.dumps(value).encode())
 
     def _error(self, status: int, message: str) -> None:
-        self._send(status, "application/json", json.dumps({"error": {"code": "refused", "message": message}}))
+        error = {"error": {"code": "refused", "message": message}}
+        self._send(status, "application/json", json.dumps(error).encode())
 
-    def _send(self, status: int, kind: str, text: str) -> None:
-        body = text.encode()
+    def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("X-Content-Type-Options", "nosniff")
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **SECURITY_HEADERS}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)

@@ -200,7 +200,7 @@ function fillTable() {
     const cells = [element("bdi", { class: "words" }, between(entity)), label, scored(entity), `${entity.start}–${entity.end}`];
     return element("tr", {}, ...cells.map((cell) => element("td", {}, cell)));
   };
-  const head = ["Text", "Label", "Score", "Characters"].map((name) => element("th", { scope: "col" }, name));
+  const head = ["Text", "Label", "Score", "Offsets"].map((name) => element("th", { scope: "col" }, name));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...shown.entities.map(row)));
   part("table").querySelector(".scroll").replaceChildren(table);
 }
