@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,13 +15,24 @@ import typer
 from spanwise.cli.app import app, err, out
 from spanwise.cli.options import TagColumns
 from spanwise.cli.reports import print_report
-from spanwise.errors import InputError, UnknownFormatError
+from spanwise.errors import InputError
 from spanwise.plural import counted
 
 if TYPE_CHECKING:
     from spanwise.document import Document
     from spanwise.formats import Report
+    from spanwise.inference.batch.prediction import Extraction
+    from spanwise.inference.batch.progress import Progress
+    from spanwise.inference.batch.run import Engine
+    from spanwise.inference.batch.source import Source
     from spanwise.schema import Schema
+
+LOG_SECONDS = 60  # between two lines about progress where there is no terminal
+
+
+class EngineName(StrEnum):
+    LOCAL = "local"
+    RAY = "ray"
 
 
 @app.command()
@@ -27,7 +41,8 @@ def predict(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="IN", help="A file in any format, a .txt file, or a folder of them; - is standard input."
+            metavar="IN",
+            help="A file in any format, a .txt or Parquet file, a folder, or a URL; - is standard input.",
         ),
     ] = "-",
     target: Annotated[
@@ -44,7 +59,10 @@ def predict(
         str | None, typer.Option("--from", help="Format of the input, or text; default: detected.")
     ] = None,
     tag_columns: TagColumns = None,
-    to: Annotated[str | None, typer.Option("--to", help="Format of the output; default: by its extension.")] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Format of the output, also csv or parquet; default: by its extension.")
+    ] = None,
+    text_column: Annotated[str, typer.Option(help="The column of a Parquet file that holds the texts.")] = "text",
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
     ] = None,
@@ -61,89 +79,165 @@ def predict(
         Path | None, typer.Option(help="Predict these labels instead of the model's: a YAML file of descriptions.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the spans marked.")] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Skip bad records and write them to OUT.bad.jsonl.")
+    ] = False,
     lossy: Annotated[bool, typer.Option("--lossy", help="Drop what OUT cannot hold and count it.")] = False,
     reader: Annotated[
         str | None, typer.Option(help="The member of a bundle that makes the predictions, by model name.")
     ] = None,
     device: Annotated[str, typer.Option(help="Where to run: auto (CUDA where there is any), cpu, cuda, …")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Number of threads of each worker; default: all cores, shared.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that predict, each with its model.")] = 1,
+    engine: Annotated[
+        EngineName, typer.Option(help="Where the workers run: on this machine, or on Ray.")
+    ] = EngineName.LOCAL,
+    part_size: Annotated[int, typer.Option(min=1, help="Documents that are finished and stored together.")] = 1024,
 ) -> None:
     """Mark the entities of every document, and the relations between them if the model knows any.
+
+    A large output is written in parts to the folder OUT.parts. If the command is killed, run it again: it resumes.
 
     Example: spanwise predict runs/mine notes.txt
     Example: spanwise predict runs/mine in.jsonl out.jsonl
     Example: spanwise predict runs/mine entities.jsonl out.jsonl --given --html out.html
+    Example: spanwise predict runs/mine corpus.parquet found.csv --workers 4
     Example: spanwise predict runs/shared in.jsonl out.jsonl --labels new.yaml
     Example: echo "Mara Ostrow lives in Brenford." | spanwise predict runs/mine
     """
-    from rich.progress import track
-
-    from spanwise import formats, runtime
-    from spanwise.files import check_target
-    from spanwise.inference.extractor import Extractor
-    from spanwise.inference.thresholds import parse_thresholds
+    from spanwise.formats import parse_columns
+    from spanwise.inference.batch.prediction import Extraction
+    from spanwise.inference.batch.source import Source
     from spanwise.recipe import Descriptions
 
     if html:
+        from spanwise.files import check_target
+
         check_target(html)
     if given and (lines or threshold is not None or label_threshold):
         raise InputError("--given keeps the entities of the input; leave out --lines and the thresholds of entities.")
     if lines and tag_columns:
         raise InputError("--lines reads plain text, which has no --tag-columns; leave one of them out.")
-    report = formats.Report()
-    runtime.set_threads(threads)
-    extractor = Extractor.from_pretrained(model, device=device, reader=reader)
-    if labels is not None:
-        extractor = extractor.with_labels(Descriptions.load(labels).entities)
-    own = extractor.pipeline.own_thresholds(extractor.schema)
-    thresholds = parse_thresholds(threshold, label_threshold or (), own)
-    documents = _read(source, lines, from_, formats.parse_columns(tag_columns), given, skip_bad, report)
-    if given:
-        found = extractor.relate(documents, relation_threshold=relation_threshold)
+    read = Source(source, lines, from_, parse_columns(tag_columns), text_column, given, skip_bad, part_size)
+    descriptions = None if labels is None else Descriptions.load(labels).entities
+    own = tuple(label_threshold or ())
+    asked = Extraction(model, device, reader, descriptions, threshold, own, relation_threshold, given)
+    if source == "-" and sys.stdin.isatty():
+        err.print("reading from the terminal; end the text with Ctrl-D on a line of its own")
+    several = workers > 1 or engine is EngineName.RAY
+    if several and html:
+        raise InputError("--html keeps all documents in memory; leave it out with --workers and --engine ray.")
+    if target is None or _is_stream(target):
+        if several:
+            raise InputError("--workers and --engine ray store finished parts beside OUT; name a file as OUT.")
+        report = _stream(read, asked, target, to, lossy, html, threads)
     else:
-        found = extractor.stream(documents, threshold=thresholds, relation_threshold=relation_threshold)
-    kept: list[Document] = []
-    found = _kept(found, kept) if html else found
-    if target is None and to is None and sys.stdout.isatty():
-        _show(found, extractor.schema, report)
-    else:
-        tracked = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
-        formats.write(tracked, target or "-", to, lossy=lossy, report=report)
-    if html:
-        from spanwise.render.html import write_html
-
-        write_html(kept, html, title=f"spanwise: {Path(source).name}", schema=extractor.schema)
+        report = _batch(read, asked, target, to, lossy, html, _engine(engine, asked, source, workers, threads))
     print_report(report)
     err.print(counted(report.written, "document"), markup=False)
 
 
-def _read(
-    source: str,
-    lines: bool,
-    format: str | None,
-    columns: tuple[int, ...],
-    given: bool,
-    skip_bad: bool,
-    report: Report,
-) -> Iterator[Document]:
-    """The documents of the input, which may be plain text."""
-    from spanwise import formats
-    from spanwise.formats import plain
+def _is_stream(target: str) -> bool:
+    """Whether the output is no file that can be written beside its place: standard output, a pipe or a device."""
+    path = Path(target)
+    return target == "-" or (path.exists() and not path.is_file() and not path.is_dir())
 
-    if source == "-" and sys.stdin.isatty():
-        err.print("reading from the terminal; end the text with Ctrl-D on a line of its own")
-    if lines:
-        return plain.read_lines(source, skip_bad=skip_bad, report=report)
-    if columns or (format != plain.TEXT and (format is not None or not plain.is_plain(source))):
-        try:
-            return formats.read(source, format, tag_columns=columns, skip_bad=skip_bad, report=report)
-        except UnknownFormatError as error:
-            hint = "name the files of a folder .txt" if Path(source).is_dir() else "add --from text"
-            raise InputError(f"{str(error).removesuffix('.')}; for plain text {hint}.") from None
-    if given:
-        raise InputError("--given keeps the entities of the input, but plain text has none; give a file with entities.")
-    return plain.read_texts(source, skip_bad=skip_bad, report=report)
+
+def _engine(name: EngineName, asked: Extraction, source: str, workers: int, threads: int | None) -> Engine:
+    if name is EngineName.LOCAL:
+        from spanwise.inference.batch.run import LocalEngine
+
+        return LocalEngine(asked, workers, threads)
+    if source == "-":
+        raise InputError("Ray cannot read standard input; save it to a file first.")
+    from spanwise.integrations.ray import RayEngine
+
+    return RayEngine(asked, workers, threads)
+
+
+def _batch(
+    source: Source, asked: Extraction, target: str, to: str | None, lossy: bool, html: Path | None, engine: Engine
+) -> Report:
+    """Write a file, in parts while it takes; what is finished stays there whatever happens."""
+    from spanwise.inference.batch.output import Output, output_format
+    from spanwise.inference.batch.run import Batch, LocalEngine
+
+    batch = Batch(source, asked, Output(target, output_format(target, to), lossy))
+
+    try:
+        with _shown(batch.progress) as batch.watch:
+            if html and isinstance(engine, LocalEngine):
+                return batch.run(engine, lambda found: _write_page(found, html, source, engine.predictor.schema))
+            return batch.run(engine)
+    except BaseException:
+        if batch.store.finished:
+            finished = counted(sum(head.documents for head in batch.store.finished.values()), "document")
+            err.print(
+                f"{finished} finished in {batch.store.folder.name}; run the same command again to resume",
+                markup=False,
+                soft_wrap=True,
+            )
+        raise
+
+
+@contextmanager
+def _shown(progress: Progress) -> Iterator[Callable[[], None]]:
+    """Show the progress: a bar on a terminal, and otherwise a line a minute."""
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    logged = time.monotonic()
+
+    def log() -> None:
+        nonlocal logged
+        if time.monotonic() - logged > LOG_SECONDS:
+            logged = time.monotonic()
+            err.print(progress.sentence(), markup=False)
+
+    if not err.is_terminal:
+        yield log
+        return
+    columns = (TextColumn("predicting"), BarColumn(), TextColumn("{task.description}"))
+    with Bars(*columns, console=err, transient=True) as bars:
+        task = bars.add_task("", total=1.0)
+        yield lambda: bars.update(task, completed=progress.share, description=progress.sentence())
+
+
+def _stream(
+    source: Source,
+    asked: Extraction,
+    target: str | None,
+    to: str | None,
+    lossy: bool,
+    html: Path | None,
+    threads: int | None,
+) -> Report:
+    """Write to standard output or a device as the documents come, or show them on a terminal."""
+    from rich.progress import track
+
+    from spanwise import formats
+    from spanwise.formats import tables
+    from spanwise.formats.writing import Writer
+    from spanwise.inference.batch.prediction import Predictor
+
+    report, predictor = formats.Report(), Predictor(asked, threads)
+    kept: list[Document] = []
+    found = predictor.documents(source.documents(report))
+    found = _kept(found, kept) if html else found
+    if target is None and to is None and sys.stdout.isatty():
+        _show(found, predictor.schema, report)
+    else:
+        tracked = track(found, "predicting", console=err, transient=True, disable=not err.is_terminal)
+        if to in tables.WRITERS:
+            path = None if target in {None, "-"} else Path(str(target))
+            tables.WRITERS[to](tracked, Writer(path, "", lossy, report))
+        else:
+            formats.write(tracked, target or "-", to, lossy=lossy, report=report)
+    if html:
+        _write_page(kept, html, source, predictor.schema)
+    return report
 
 
 def _show(documents: Iterable[Document], schema: Schema, report: Report) -> None:
@@ -162,3 +256,9 @@ def _kept(documents: Iterable[Document], kept: list[Document]) -> Iterator[Docum
     for document in documents:
         kept.append(document)
         yield document
+
+
+def _write_page(documents: Iterable[Document], path: Path, source: Source, schema: Schema) -> None:
+    from spanwise.render.html import write_html
+
+    write_html(documents, path, title=f"spanwise: {Path(source.path).name}", schema=schema)

@@ -47,13 +47,21 @@ def read_texts(source: str, *, skip_bad: bool, report: Report) -> Iterator[Docum
     if not files:
         raise FormatError(f"this folder holds no {_SUFFIX} files; give a folder that does.", path)
     for file, id in files:
-        reader = Reader(file, None, skip_bad, report)
-        yield from reader.documents([(None, id)], partial(_parse, reader))
+        yield from text_of(Reader(file, None, skip_bad, report), id)
 
 
 def read_lines(source: str, *, skip_bad: bool, report: Report) -> Iterator[Document]:
     """One document per line of a text file."""
-    reader = Reader(None if source == "-" else Path(source), None, skip_bad, report)
+    return lines_of(Reader(None if source == "-" else Path(source), None, skip_bad, report))
+
+
+def text_of(reader: Reader, id: str) -> Iterator[Document]:
+    """The document of one text."""
+    return reader.documents([(None, id)], partial(_parse, reader))
+
+
+def lines_of(reader: Reader) -> Iterator[Document]:
+    """A document per line."""
     lines = ((line.number, line) for line in reader.lines())
     return reader.documents(lines, lambda line: [Document(line.decode())])
 
