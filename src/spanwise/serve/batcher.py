@@ -82,8 +82,6 @@ class Batcher:
         self.waiting: deque[Job] = deque()
         self.characters = 0  # of all requests without an answer
         self.jobs = 0
-        self.arrived = asyncio.Event()
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
         self.task: asyncio.Task[None] | None = None
 
     @property
@@ -95,6 +93,9 @@ class Batcher:
         return self.task is not None and not self.task.done()
 
     def start(self) -> None:
+        """Begin to read, in the event loop that runs now."""
+        self.arrived = asyncio.Event()
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
         self.task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:

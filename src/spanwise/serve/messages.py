@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
@@ -28,7 +28,7 @@ ANSWER: dict[str, Any] = {
 
 
 class GivenEntity(BaseModel):
-    """An entity that the caller knows; offsets are code points, half-open."""
+    """An entity that the caller knows, with a label of the model; offsets are code points, half-open."""
 
     model_config = ConfigDict(extra="forbid")
     start: Annotated[int, Field(ge=0)]
@@ -79,7 +79,8 @@ def request_model(extractor: Extractor, settings: Settings) -> type[Request]:
     traits, schema = extractor.pipeline.reader.traits, extractor.schema
     text = Annotated[str, Field(max_length=settings.max_characters)]
     word = Annotated[str, Field(min_length=1, max_length=settings.max_characters, pattern=r"\S")]
-    words = Annotated[list[word], Field(max_length=settings.max_characters)]  # type: ignore[valid-type]
+    most_words = (settings.max_characters + 1) // 2  # each has a character and, but for the last, a space
+    words = Annotated[list[word], Field(max_length=most_words)]  # type: ignore[valid-type]
     several = Field(min_length=1, max_length=settings.max_texts)
     either = words | Annotated[list[words], several]  # type: ignore[valid-type]
     probability = Annotated[float, Field(ge=settings.min_threshold, le=1, allow_inf_nan=False)]
@@ -97,7 +98,9 @@ def request_model(extractor: Extractor, settings: Settings) -> type[Request]:
         ),
     }
     if traits.relations:
-        entities = Annotated[list[GivenEntity], Field(max_length=settings.max_entities)]
+        label: Any = Literal[tuple(schema.entity_names)]  # type: ignore[valid-type]
+        known = create_model("KnownEntity", __base__=GivenEntity, label=(label, ...))
+        entities = Annotated[list[known], Field(max_length=settings.max_entities)]  # type: ignore[valid-type]
         fields["entities"] = _optional(entities, "Known entities of `text`; only relations between them are sought.")
     if traits.open_labels:
         fields["labels"] = _optional(
@@ -140,12 +143,12 @@ def _threshold(probability: Any, names: Sequence[str], any_label: bool) -> Any:
 def request_schema(model: type[Request]) -> dict[str, Any]:
     """The JSON schema of a request; a field that is left out has no default value to send."""
     schema = model.model_json_schema()
-    schema.pop("$defs", None)
+    definitions = schema.pop("$defs", {})
     for field in schema["properties"].values():
         field.pop("default", None)
     schema["oneOf"] = [{"required": [name]} for name in INPUTS]
     if "entities" in schema["properties"]:
-        schema["properties"]["entities"]["items"] = GivenEntity.model_json_schema()
+        (schema["properties"]["entities"]["items"],) = definitions.values()
         alone = {"not": {"anyOf": [{"required": [name]} for name in ("labels", "threshold")]}, "required": ["text"]}
         schema["dependentSchemas"] = {"entities": alone}
     return schema

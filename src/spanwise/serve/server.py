@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
+from threading import current_thread, main_thread
 from types import FrameType
 
 import uvicorn
@@ -31,6 +32,9 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        if current_thread() is not main_thread():  # signals reach the main thread alone
+            yield
+            return
         before = {number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -63,8 +67,8 @@ def bind(settings: Settings) -> socket.socket:
     return bound
 
 
-def run(app: FastAPI, settings: Settings, bound: socket.socket) -> None:
-    """Serve until a signal."""
+def create_server(app: FastAPI, settings: Settings) -> Server:
+    """uvicorn with the limits of these settings."""
     connections = Connections(settings, min(settings.max_connections, _file_limit() - RESERVED_FILES))
     config = uvicorn.Config(
         app,
@@ -78,7 +82,12 @@ def run(app: FastAPI, settings: Settings, bound: socket.socket) -> None:
         timeout_keep_alive=int(settings.keep_alive),
         timeout_graceful_shutdown=int(settings.shutdown_timeout),
     )
-    server = Server(config)
+    return Server(config)
+
+
+def run(app: FastAPI, settings: Settings, bound: socket.socket) -> None:
+    """Serve until a signal."""
+    server = create_server(app, settings)
     host, port = bound.getsockname()[:2]
     event("started", host=host, port=port)
     if settings.token is None and not ip_address(host).is_loopback:
