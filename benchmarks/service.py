@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 from spanwise import Extractor, corpora
 
 TOLERANCE = 1e-4  # of scores: rounding depends on the shape of a batch
-POOL = 200  # different requests
 MALFORMED = (
     (b'{"text": "unfinished', 400),
     (b'{"text": "\xff"}', 400),
@@ -66,13 +65,13 @@ class Tally:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
 
-def make_cases(extractor: Extractor, seed: int, malformed: float = 0.05) -> list[Case]:
+def make_cases(extractor: Extractor, seed: int, size: int = 200, malformed: float = 0.05) -> list[Case]:
     """Requests of mixed sizes with the library's own answers: one sentence to long texts, one text to sixteen."""
     rng = random.Random(seed)  # noqa: S311
     sentences = [document.text for document in corpora.load("demo").splits["train"]]
     cases = []
-    for number in range(POOL):
-        if number < malformed * POOL:
+    for number in range(size):
+        if number < malformed * size:
             cases.append(Case(*MALFORMED[number % len(MALFORMED)]))
             continue
         lengths = [rng.choice((1, 1, 1, 2, 3, 5, 30)) for _ in range(rng.choice((1, 1, 1, 2, 4, 16)))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +71,7 @@ def serve(
     inherited = processes.inherited_socket()
     bound = inherited or server.bind(settings)
     if workers > 1 and inherited is None:
-        processes.supervise(settings, bound)
+        processes.supervise(settings, bound, [sys.executable, "-m", "spanwise", *sys.argv[1:]])
         return
     from spanwise.inference.extractor import Extractor
 

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,10 +40,10 @@ def _end_with_parent(pipe: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def supervise(settings: Settings, bound: socket.socket) -> None:
-    """Run `settings.workers` processes with this process's arguments until a signal."""
+def supervise(settings: Settings, bound: socket.socket, command: list[str]) -> None:
+    """Run `settings.workers` processes of this command until a signal."""
     with TemporaryDirectory() as folder:
-        team = Team(settings.workers, bound, folder)
+        team = Team(settings.workers, bound, command, folder)
         with _signals(team):
             try:
                 while not team.stopping:
@@ -74,8 +73,8 @@ def _signals(team: Team) -> Iterator[None]:
 class Team:
     """The workers. A group of their own keeps Ctrl-C of a terminal from reaching them twice."""
 
-    def __init__(self, size: int, bound: socket.socket, folder: str) -> None:
-        self.size, self.folder = size, folder
+    def __init__(self, size: int, bound: socket.socket, command: list[str], folder: str) -> None:
+        self.size, self.command, self.folder = size, command, folder
         self.stopping = False
         self.workers: dict[subprocess.Popen[bytes], float] = {}  # with the time of their start
         pipe, self.open_end = os.pipe()
@@ -93,9 +92,8 @@ class Team:
             if time.monotonic() - started < SHORTEST_LIFE:
                 raise SpanwiseError(f"a worker ended with status {worker.returncode}; its message is above.")
         while len(self.workers) < self.size:
-            command = [sys.executable, "-m", "spanwise", *sys.argv[1:]]
             worker = subprocess.Popen(  # noqa: S603
-                command, env=self.environment, pass_fds=self.descriptors, process_group=0
+                self.command, env=self.environment, pass_fds=self.descriptors, process_group=0
             )
             self.workers[worker] = time.monotonic()
             event("worker started", worker=worker.pid)
