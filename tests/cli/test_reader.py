@@ -13,7 +13,7 @@ import pytest
 from spanwise import formats
 from spanwise.evaluation import evaluate
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline.folder import store_tuning
+from spanwise.pipeline.stored import store_tuning
 from spanwise.pipeline.tuning import Tuning
 from spanwise.recipe import Recipe
 from spanwise.training.run import train

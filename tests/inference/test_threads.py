@@ -121,7 +121,7 @@ def test_threads_that_share_word_pieces_get_those_of_each_word(tiny_encoder: Pat
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(tiny_encoder)
-    shared, alone = WordPieces(tokenizer, max_per_word=16), WordPieces(tokenizer, max_per_word=16)
+    shared, alone = WordPieces.of(tokenizer, max_per_word=16), WordPieces.of(tokenizer, max_per_word=16)
     vocabulary = [f"{stem}{number}" for stem in ("mara", "kell", "ostrow") for number in range(60)]
     wanted = dict(zip(vocabulary, alone(vocabulary), strict=True))
 

@@ -12,7 +12,7 @@ from spanwise.nn.packing import Packing
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6))
 def test_rows_come_back_as_they_were_in_lines_of_their_own_example(counts: list[int]) -> None:
     example = torch.tensor([row for row, count in enumerate(counts) for _ in range(count)], dtype=torch.long)
-    packing = Packing.of(example)
+    packing = Packing.of(example, 9)
     rows = 1 + torch.rand(len(example), 2)
     padded = packing.pad(rows)
     assert torch.equal(packing.pack(padded), rows)
@@ -22,7 +22,7 @@ def test_rows_come_back_as_they_were_in_lines_of_their_own_example(counts: list[
 
 
 def test_masks_are_packed_as_well() -> None:
-    packing = Packing.of(torch.tensor([0, 2, 2]))
+    packing = Packing.of(torch.tensor([0, 2, 2]), 3)
     mask = torch.tensor([True, True, False])
     assert packing.source.tolist() == [0, 2]
     assert packing.pad(mask).tolist() == [[True, False], [True, False]]

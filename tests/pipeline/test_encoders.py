@@ -168,7 +168,7 @@ def test_a_familys_words_have_the_pieces_they_have_within_a_text(family: Path) -
     _, tokenizer = load_pretrained(str(family))
     words = TEXT[0].split()
     whole = tokenizer("in " + TEXT[0])["input_ids"]
-    pieces = WordPieces(tokenizer, max_per_word=16)
+    pieces = WordPieces.of(tokenizer, max_per_word=16)
     ids = [i for word in pieces(["in", *words]) for i in word]
     first = len(pieces(["in"])[0])  # a text's first word may be written without the space before it
     assert whole[len(pieces.prefix) :][-len(ids) - len(pieces.suffix) + first :] == [*ids[first:], *pieces.suffix]
@@ -179,7 +179,7 @@ def test_a_familys_words_have_the_pieces_they_have_within_a_text(family: Path) -
 
 def test_a_text_that_spells_out_a_familys_special_tokens_does_not_use_them(family: Path) -> None:
     _, tokenizer = load_pretrained(str(family))
-    found = {i for ids in WordPieces(tokenizer, max_per_word=16)(tokenizer.all_special_tokens) for i in ids}
+    found = {i for ids in WordPieces.of(tokenizer, max_per_word=16)(tokenizer.all_special_tokens) for i in ids}
     assert not found & (set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
 
 
@@ -317,7 +317,7 @@ def test_frozen_embeddings_do_not_learn(make_pipeline: Callable[..., TorchPipeli
 def test_pretrained_english_encoders_know_that_words_are_related(name: str, request: pytest.FixtureRequest) -> None:
     folder = name if name == "minilm" else str(request.getfixturevalue("encoder_root") / name)
     transformer, tokenizer = load_pretrained(folder)
-    pieces = WordPieces(tokenizer, max_per_word=16)
+    pieces = WordPieces.of(tokenizer, max_per_word=16)
     assert tokenizer.convert_ids_to_tokens(pieces(["Ostrow"])[0]) == ["os", "##tro", "##w"]
 
     def vector(word: str) -> torch.Tensor:

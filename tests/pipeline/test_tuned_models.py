@@ -18,6 +18,7 @@ from spanwise.document import Document
 from spanwise.errors import ModelError
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline import folder as model_folder
+from spanwise.pipeline import stored
 from spanwise.pipeline.pipeline import Pipeline
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.pipeline.tuning import Tuning
@@ -190,7 +191,7 @@ def test_a_stored_tuning_is_loaded_with_checksums_verified(saved: Path, flat_cor
     documents = flat_corpus.splits["train"]
     wanted = model_folder.load(saved).with_tuning(TUNING).predict(documents)
     others = {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "config.json"}
-    model_folder.store_tuning(saved, "span-ner", TUNING)
+    stored.store_tuning(saved, "span-ner", TUNING)
     assert {path.name: path.read_bytes() for path in saved.iterdir() if path.name != "config.json"} == others
     loaded = model_folder.load(saved)
     assert loaded.reader.tuning == TUNING
@@ -199,9 +200,9 @@ def test_a_stored_tuning_is_loaded_with_checksums_verified(saved: Path, flat_cor
 
 def test_removing_a_tuning_leaves_the_folder_as_it_was(saved: Path) -> None:
     before = (saved / "config.json").read_bytes()
-    model_folder.store_tuning(saved, "span-ner", TUNING)
+    stored.store_tuning(saved, "span-ner", TUNING)
     assert (saved / "config.json").read_bytes() != before
-    model_folder.remove_tuning(saved)
+    stored.remove_tuning(saved)
     assert (saved / "config.json").read_bytes() == before
 
 
@@ -212,7 +213,7 @@ def test_a_tuned_extractor_is_saved_with_its_tuning(saved: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["schema.json", "model.safetensors", "tokenizer.json"])
 def test_files_that_change_after_tuning_are_still_detected(saved: Path, name: str) -> None:
-    model_folder.store_tuning(saved, "span-ner", TUNING)
+    stored.store_tuning(saved, "span-ner", TUNING)
     content = bytearray((saved / name).read_bytes())
     content[-3] ^= 1
     (saved / name).write_bytes(content)
@@ -241,7 +242,7 @@ def test_an_invalid_tuning_is_refused_and_can_be_removed(saved: Path, edit: obje
         model_folder.load(saved)
     assert f"the tuning {reason}" in str(refused.value)
     assert str(refused.value).endswith(f"remove it with `spanwise tune {saved} --reset`.")
-    model_folder.remove_tuning(saved)
+    stored.remove_tuning(saved)
     assert model_folder.load(saved).reader.tuning == Tuning()
 
 
@@ -249,17 +250,17 @@ def test_a_folder_of_an_earlier_version_loads_untuned_and_can_be_tuned(tmp_path:
     folder = Path(shutil.copytree(LEGACY / "spert", tmp_path / "spert"))
     assert model_folder.load(folder).reader.tuning == Tuning()
     tuning = Tuning(relation_threshold=0.7, relation_temperature=2.0)
-    model_folder.store_tuning(folder, "spert", tuning)
+    stored.store_tuning(folder, "spert", tuning)
     assert model_folder.load(folder).reader.tuning == tuning
 
 
 def test_each_member_of_a_bundle_has_its_own_tuning(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(LEGACY / "bundle", tmp_path / "bundle"))
-    model_folder.store_tuning(folder, "seq-ner", Tuning(temperature=2.0))
-    model_folder.store_tuning(folder, "span-ner", Tuning(temperature=3.0))
+    stored.store_tuning(folder, "seq-ner", Tuning(temperature=2.0))
+    stored.store_tuning(folder, "span-ner", Tuning(temperature=3.0))
     found = {name: model_folder.load(folder, name).reader.tuning.temperature for name in ("span-ner", "seq-ner")}
     assert found == {"span-ner": 3.0, "seq-ner": 2.0}
-    model_folder.store_tuning(folder, "span-ner", Tuning())
+    stored.store_tuning(folder, "span-ner", Tuning())
     assert list(json.loads((folder / "config.json").read_text())["tuning"]) == ["seq-ner"]
 
 

@@ -25,7 +25,7 @@ SCHEMA = Schema(
 def pieces(tiny_encoder: Path) -> WordPieces:
     from transformers import AutoTokenizer
 
-    return WordPieces(AutoTokenizer.from_pretrained(tiny_encoder), max_per_word=16)
+    return WordPieces.of(AutoTokenizer.from_pretrained(tiny_encoder), max_per_word=16)
 
 
 @pytest.fixture
@@ -37,10 +37,12 @@ def built(builder: ExampleBuilder, document: Document) -> tuple[list[Example], L
     return builder.gold_examples(align(document))
 
 
-def test_a_short_document_is_one_example_with_its_pieces_and_gold(builder: ExampleBuilder) -> None:
+def test_a_short_document_is_one_example_with_its_pieces_and_gold(
+    builder: ExampleBuilder, tiny_encoder: Path
+) -> None:
     document = Document.from_words(["Mara", "met", "Bo"], [(0, 1, "Person"), (2, 3, "Place")])
     (example,), lost = built(builder, document)
-    tokenizer = builder.pieces.tokenizer
+    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
     tokens = ["[CLS]", "mar", "##a", "met", "b", "##o", "[SEP]"]
     assert tokenizer.convert_ids_to_tokens(example.pieces.tolist()) == tokens
     assert example.counts.tolist() == [2, 1, 2]

@@ -25,7 +25,7 @@ def local_folder(model: str) -> Path:
 
 def store(folder: Path, member: str, result: TuningResult, source: str) -> None:
     """Store what was chosen for a member of the model; `source` names the data."""
-    from spanwise.pipeline.folder import store_tuning
+    from spanwise.pipeline.stored import store_tuning
 
     store_tuning(folder, member, result.tuning)
     _write_card_line(folder, _card_line(member), f"{source}: {_summary(result)}.")
@@ -33,7 +33,7 @@ def store(folder: Path, member: str, result: TuningResult, source: str) -> None:
 
 def reset(folder: Path, member: str | None = None) -> None:
     """The thresholds and temperatures that the model was trained with, for one member or all."""
-    from spanwise.pipeline.folder import remove_tuning
+    from spanwise.pipeline.stored import remove_tuning
 
     remove_tuning(folder, member)
     _write_card_line(folder, CARD_LINE if member is None else _card_line(member), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -15,9 +15,20 @@ from spanwise.document import Document
 from spanwise.errors import ModelError
 from spanwise.nn.pooling import MAX_EXPORT_LENGTH
 from spanwise.pipeline.collate import collate
-from spanwise.pipeline.onnx_runner import FORWARD, RESCORE, ROWS, SPANS, WORDS
+from spanwise.pipeline.onnx_runner import (
+    FEATURE_PREFIX,
+    FORWARD,
+    LABEL_PREFIX,
+    LABEL_TEXTS,
+    LABELS,
+    RESCORE,
+    ROW_PREFIX,
+    SPANS,
+    TEXT_PREFIX,
+    WORDS,
+)
 from spanwise.pipeline.torch_pipeline import TorchPipeline
-from spanwise.seam.batch import Array, Batch, Proposals, Words
+from spanwise.seam.batch import Array, Batch, LabelTexts, Proposals, Words
 from spanwise.seam.decoder import PredictedSpans
 from spanwise.seam.module import SpanModel, Tensors
 from spanwise.seam.runner import Arrays
@@ -25,18 +36,32 @@ from spanwise.seam.runner import Arrays
 SAMPLES = (Document("Somebody met somebody else in a town ."), Document("It rained in another one"))
 
 
-class ForwardGraph(nn.Module):
-    """Words and candidates in; scores, then features out."""
+class LabelsGraph(nn.Module):
+    """Label texts in; encoded labels out."""
 
     def __init__(self, model: SpanModel) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, *arrays: Tensor) -> tuple[Tensor, ...]:
-        *words, spans = arrays
+        return tuple(self.model.encode_labels(LabelTexts(*arrays)))
+
+
+class ForwardGraph(nn.Module):
+    """Words, candidates, and label texts or encoded labels in; scores, then features out."""
+
+    def __init__(self, model: SpanModel, *, encoded: bool) -> None:
+        super().__init__()
+        self.model, self.encoded = model, encoded
+
+    def forward(self, *arrays: Tensor) -> tuple[Tensor, ...]:
+        number = len(WORDS)
+        words, spans, labels = arrays[:number], arrays[number], arrays[number + 1 :]
         none = spans.new_zeros(0, 2)
         proposals = Proposals(spans, spans[:, :0].bool(), none, none[:, :0].float())
-        output = self.model(Batch(words[0].shape[0], Words(*words), proposals))
+        texts = LabelTexts(*labels) if labels and not self.encoded else None
+        batch = Batch(words[0].shape[0], Words(*words), proposals, texts)
+        output = self.model(batch, labels if self.encoded else None)
         return (*output.scores, *output.features)
 
 
@@ -54,32 +79,50 @@ class RescoreGraph(nn.Module):
 
 
 def export_graphs(pipeline: TorchPipeline, folder: Path) -> None:
-    """Write a graph for each stage of the model that reads out."""
-    if pipeline.task.labels is not None:
-        raise ModelError(f"{pipeline.reader.name} needs label texts, which cannot be exported yet.")
+    """Write a graph for each stage of the model that reads out, and one for its label texts if it encodes them."""
     if pipeline.windows.limit > MAX_EXPORT_LENGTH:
         raise ModelError(
             f"an exported graph takes maxima over {MAX_EXPORT_LENGTH} words at most; "
             f"set encoder.max_pieces to {MAX_EXPORT_LENGTH}."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    batch, runner = _sample_batch(pipeline), pipeline.torch_runner
-    first = runner.forward(batch)
+    batch, model = _sample_batch(pipeline), pipeline.torch_runner.model
+    given = _named(WORDS, batch.words) | {SPANS: batch.proposals.spans}
+    encoded = _export_labels(model, batch.labels, folder) if batch.labels is not None else {}
+    if batch.labels is not None and not encoded:
+        encoded = _named(LABEL_TEXTS, batch.labels, TEXT_PREFIX)
+    first = pipeline.torch_runner.forward(batch)
     features: Tensors = cast(Tensors, first.features)
-    given = [getattr(batch.words, name) for name in WORDS] + [batch.proposals.spans]
-    wanted = [*_names(first.scores), *_names(features)]
-    _export(ForwardGraph(runner.model), given, [*WORDS, SPANS], wanted, folder / FORWARD)
+    named_features = [FEATURE_PREFIX + name for name in _fields(features)]
+    has_labels_graph = any(name.startswith(LABEL_PREFIX) for name in encoded)
+    graph = ForwardGraph(model, encoded=has_labels_graph)
+    _export(graph, given | encoded, [*_fields(first.scores), *named_features], folder / FORWARD)
     rows = _sample_rows(pipeline, batch, first.scores)
     if rows is not None:
-        names = [*_names(features), *(ROWS + name for name in _names(rows))]
-        arrays = [*(tensor.numpy() for tensor in features), *rows]
-        graph = RescoreGraph(runner.model, features, rows)
-        _export(graph, arrays, names, list(_names(pipeline.reader.decoder.second)), folder / RESCORE)
+        inputs = dict(zip(named_features, (tensor.numpy() for tensor in features), strict=True))
+        inputs |= {ROW_PREFIX + name: array for name, array in zip(_fields(rows), rows, strict=True)}
+        second = RescoreGraph(model, features, rows)
+        _export(second, inputs, [*_fields_of(pipeline.reader.decoder.second)], folder / RESCORE)
+
+
+def _export_labels(model: SpanModel, texts: LabelTexts[Array], folder: Path) -> dict[str, Array]:
+    """Write the graph of the labels; gives what it returns, by name. Empty for models that do not encode labels."""
+    with torch.inference_mode():
+        encoded = model.encode_labels(texts.map(torch.from_numpy))
+    if not encoded:
+        return {}
+    names = [LABEL_PREFIX + name for name in _fields(encoded)]
+    _export(LabelsGraph(model), _named(LABEL_TEXTS, texts, TEXT_PREFIX), names, folder / LABELS)
+    return dict(zip(names, (tensor.numpy() for tensor in encoded), strict=True))
+
+
+def _named(names: Sequence[str], source: object, prefix: str = "") -> dict[str, Array]:
+    return {prefix + name: getattr(source, name) for name in names}
 
 
 def _sample_batch(pipeline: TorchPipeline) -> Batch[Array]:
     examples = [example for document in SAMPLES for example in pipeline.task.builder.examples(document)]
-    return collate(examples, pipeline.pieces, pipeline.reader.proposer)
+    return collate(examples, pipeline.pieces, pipeline.reader.proposer, labels=pipeline.task.labels)
 
 
 def _sample_rows(pipeline: TorchPipeline, batch: Batch[Array], scores: Arrays) -> Arrays | None:
@@ -95,14 +138,18 @@ def _sample_rows(pipeline: TorchPipeline, batch: Batch[Array], scores: Arrays) -
     return None
 
 
-def _names(arrays: object) -> tuple[str, ...]:
-    names: tuple[str, ...] = arrays._fields  # type: ignore[attr-defined]
+def _fields(arrays: object) -> tuple[str, ...]:
+    return _fields_of(type(arrays))
+
+
+def _fields_of(kind: type) -> tuple[str, ...]:
+    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     return names
 
 
-def _export(graph: nn.Module, arrays: Sequence[Array], given: list[str], wanted: list[str], path: Path) -> None:
+def _export(graph: nn.Module, given: Mapping[str, Array], wanted: Sequence[str], path: Path) -> None:
     """Every axis is dynamic but those of weights and bounds, which torch finds to be constant."""
-    tensors = tuple(torch.from_numpy(np.ascontiguousarray(array)).clone() for array in arrays)
+    tensors = tuple(torch.from_numpy(np.ascontiguousarray(array)).clone() for array in given.values())
     axes = tuple(dict.fromkeys(range(tensor.ndim), torch.export.Dim.AUTO) for tensor in tensors)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -112,8 +159,8 @@ def _export(graph: nn.Module, arrays: Sequence[Array], given: list[str], wanted:
             path,
             dynamo=True,
             dynamic_shapes=(axes,),
-            input_names=given,
-            output_names=wanted,
+            input_names=list(given),
+            output_names=list(wanted),
             external_data=False,
             verbose=False,
         )

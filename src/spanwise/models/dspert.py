@@ -155,14 +155,21 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
             vectors = self.aggregate(words, spans)
         else:
             wide = spans[:, 2] - spans[:, 1] > 1
-            rotary = rotary_table(self.encoder.transformer, features.places)
-            start = self.aggregate(words, spans[wide])  # eq. 2
-            deep = span_transformer(self._blocks(), spans[wide], start, features.below.unbind(), rotary)  # eq. 3
-            vectors = features.words[spans[:, 0], spans[:, 1]].to(deep.dtype)  # eq. 4
-            vectors = vectors.index_put((wide.nonzero().squeeze(1),), deep)
+            own = features.words[spans[:, 0], spans[:, 1]]  # eq. 4
+            if torch.compiler.is_exporting():  # a graph does not select rows
+                vectors = torch.where(wide.unsqueeze(1), self._deep_vectors(features, words, spans), own)
+            else:
+                deep = self._deep_vectors(features, words, spans[wide])
+                vectors = own.to(deep.dtype).index_put((wide.nonzero().squeeze(1),), deep)
         if self.lstm is not None:
             vectors = self.lstm(vectors, spans)
         return vectors
+
+    def _deep_vectors(self, features: DeepFeatures, words: Tensor, spans: Tensor) -> Tensor:
+        """spans [N, 3], of two or more words; words [B, T, d], before the first block -> [N, d]"""
+        rotary = rotary_table(self.encoder.transformer, features.places)
+        start = self.aggregate(words, spans)  # eq. 2
+        return span_transformer(self._blocks(), spans, start, features.below.unbind(), rotary)  # eq. 3
 
     def loss(
         self,

@@ -108,16 +108,21 @@ class LEAR(PointerModel):
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[PointerScores[Tensor], MatchFeatures]:
         scored = batch.words.scored
-        words = self.project_words(self.dropout(encoded.words[scored]))  # eq. 3   [n, d]
+        exporting = torch.compiler.is_exporting()  # a graph does not select words
+        chosen = encoded.words.flatten(0, 1) if exporting else encoded.words[scored]
+        words = self.project_words(self.dropout(chosen))  # eq. 3   [n, d]
         known = LabelKnowledge(*(self.encode_labels(batch.require_label_texts()) if labels is None else labels))
         weight, bias = self._readout()
-        parts = (*known, weight.expand(len(known.tokens), -1, -1))
+        parts = (*known, weight.expand(known.tokens.shape[0], -1, -1))
         read = partial(self._read, words, self.fuse(words))
         lengths = known.content.sum(-1)
         by_label = blockwise_over_labels(read, parts, lengths, words.numel(), training=self.training)
         scores = by_label.transpose(0, 1) + bias  # [n, C, K]
-        padded = scores.new_zeros(*scored.shape, *scores.shape[1:])
-        padded[scored] = scores
+        if exporting:
+            padded = scores.unflatten(0, scored.shape)
+        else:
+            padded = scores.new_zeros(*scored.shape, *scores.shape[1:])
+            padded[scored] = scores
         start, end, ends = padded[..., 0], padded[..., 1], padded[..., 2:]  # [B, T, C], [B, T, C], [B, T, C, 2k]
         heads, tails = ends.chunk(2, dim=-1) if ends.shape[-1] else (ends, ends)
         return Output(PointerScores(start, end), MatchFeatures(heads, tails))
@@ -129,8 +134,9 @@ class LEAR(PointerModel):
 
         words, base [n, d]; tokens, projected [c, m, d]; content [c, m]; weight [c, d, K] -> [c, n, K]
         """
-        used = content.any(0)
-        tokens, projected, content = tokens[:, used], projected[:, used], content[:, used]
+        if not torch.compiler.is_exporting():
+            used = content.any(0)
+            tokens, projected, content = tokens[:, used], projected[:, used], content[:, used]
         weights = self._attention(words, tokens, content)
         fused = torch.baddbmm(base, weights.transpose(1, 2), projected).tanh_()  # eqs. 6, 7   [c, n, d]
         return torch.bmm(fused, weight)  # eq. 8, and the two halves of eq. 9

@@ -15,6 +15,7 @@ from spanwise.decoding.pointers import PointerScores
 from spanwise.models.pointers import PointerConfig, PointerModel
 from spanwise.nn.blockwise import blockwise
 from spanwise.nn.encoder import WordEncoder
+from spanwise.nn.packing import largest
 from spanwise.nn.pointers import Matcher, MatchFeatures, pointer_layer
 from spanwise.schema import Schema
 from spanwise.seam.batch import Batch, LabelTexts, Words
@@ -54,15 +55,21 @@ class QA(PointerModel):
         self, encoded: Encoded | None, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[PointerScores[Tensor], MatchFeatures]:
         questions = batch.require_label_texts()
-        number, longest = questions.pieces.shape
-        size, length = batch.words.pieces.shape
-        each = size * (length + longest - int(_prefix(questions)))
-        rows = torch.arange(number, device=questions.pieces.device).split(max(1, BLOCK_SIZE // each))
-        recompute = self.training and each * number > RECOMPUTE_ABOVE
-        blocks = ((chosen, questions, batch.words) for chosen in rows)
-        answers = blockwise(self._ask, blocks, recompute=recompute).permute(1, 2, 0, 3)  # [B, T, C, 2 + 2k]
+        answers = self._ask_all(questions, batch.words).permute(1, 2, 0, 3)  # [B, T, C, 2 + 2k]
         heads, tails = answers[..., 2:].chunk(2, dim=-1) if self.matcher is not None else (answers[..., 2:],) * 2
         return Output(PointerScores(answers[..., 0], answers[..., 1]), MatchFeatures(heads, tails))
+
+    def _ask_all(self, questions: LabelTexts[Tensor], words: Words[Tensor]) -> Tensor:
+        """All C questions, a block of them at a time. -> [C, B, T, 2 + 2k]"""
+        number, longest = questions.pieces.shape
+        size, length = words.pieces.shape
+        labels = torch.arange(number, device=questions.pieces.device)
+        if torch.compiler.is_exporting():
+            return self._ask(labels, questions, words)
+        each = size * (length + longest - int(_prefix(questions)))
+        recompute = self.training and each * number > RECOMPUTE_ABOVE
+        blocks = ((chosen, questions, words) for chosen in labels.split(max(1, BLOCK_SIZE // each)))
+        return blockwise(self._ask, blocks, recompute=recompute)
 
     def _ask(self, labels: Tensor, questions: LabelTexts[Tensor], words: Words[Tensor]) -> Tensor:
         """Scores and match features for c questions. labels [c] -> [c, B, T, 2 + 2k]"""
@@ -72,17 +79,18 @@ class QA(PointerModel):
         vectors = self.dropout(self.encoder.pool(hidden, asked).words)
         ends = [self.matcher.head, self.matcher.tail] if self.matcher is not None else []
         answers = torch.cat([layer(vectors) for layer in (self.start, self.end, *ends)], dim=-1)  # [c·B, T, 2 + 2k]
-        return answers.view(len(labels), -1, *answers.shape[1:])
+        return answers.view(labels.shape[0], -1, *answers.shape[1:])
 
 
 def _before_texts(labels: Tensor, questions: LabelTexts[Tensor], words: Words[Tensor]) -> tuple[Words[Tensor], Tensor]:
     """Prepend each of c questions to each text, grouped by label; the mask marks the text's pieces. -> [c·B, L]"""
     size, length = words.pieces.shape
-    label = labels.repeat_interleave(size)
-    row = torch.arange(size, device=labels.device).repeat(len(labels))
+    number = labels.shape[0]
+    label = labels.unsqueeze(1).expand(number, size).flatten()
+    row = torch.arange(size, device=labels.device).expand(number, size).flatten()
     ends = questions.mask[label].sum(-1, keepdim=True)  # where a question ends and the text begins
     shift = ends - _prefix(questions)
-    place = torch.arange(int(shift.max()) + length, device=labels.device)
+    place = torch.arange(largest(shift) + length, device=labels.device)
     of_text = place >= ends
     behind = (place - shift).clamp(min=0)
     at = behind.clamp(max=length - 1)

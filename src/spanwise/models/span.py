@@ -145,7 +145,7 @@ class SPAN(JointModel[Sentence]):
         """T_s = Attention(F_s, B_S, B_S)   [N, d]"""
         if self.span_context is None:
             return sentence.whole[spans[:, 0], 0]
-        packing = Packing.of(spans[:, 0])
+        packing = Packing.of(spans[:, 0], sentence.words.shape[0])
         keys, mask = sentence.whole[packing.source], sentence.mask[packing.source].unsqueeze(1)
         return packing.pack(self.span_context(packing.pad(query), keys, mask))
 
@@ -168,8 +168,8 @@ class SPAN(JointModel[Sentence]):
         """y_r = softmax(FFNN(R_r)) with R_r = [H_r; FFNN_F(F_r); FFNN_T(T_r)], before the softmax"""
         reduced = self.reduce(self.represent(features, rows.spans, given=True))  # [K, d]
         head, tail = (rows.spans[side] for side in rows.pairs.unbind(-1))  # [M, 3]
-        tuples = reduced.index_select(0, rows.pairs.flatten()).view(len(rows.pairs), -1)  # H_r   [M, 2d]
-        packing = Packing.of(head[:, 0])
+        tuples = reduced.index_select(0, rows.pairs.flatten()).view(rows.pairs.shape[0], -1)  # H_r   [M, 2d]
+        packing = Packing.of(head[:, 0], features.words.shape[0])
         query = packing.pad(tuples)
         parts = [tuples, self.reduce_local(self._local(features, query, packing, head, tail))]
         if self.pair_context is not None and self.reduce_context is not None:

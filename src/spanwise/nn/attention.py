@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from spanwise.errors import RecipeError
 from spanwise.nn.feedforward import feed_forward
-from spanwise.nn.packing import Packing
+from spanwise.nn.packing import Packing, largest
 
 Variant = Literal["multi-head", "dot-product", "general", "additive"]
 CELLS = 2**24  # values per block of additive attention, which builds a vector per query and key
@@ -24,17 +24,17 @@ def span_attention(words: Tensor, scores: Tensor, spans: Tensor) -> Tensor:
     the words, so no tensor of [spans, words, dim] is built.
     words [B, T, d]; scores [B, T]; spans [N, 3], grouped by example -> [N, d]
     """
-    if not len(spans):
+    if not torch.compiler.is_exporting() and not len(spans):
         return words.new_zeros(0, words.shape[-1])
     length = words.shape[1]
     example, start, end = spans.unbind(-1)
-    offset = torch.arange(int((end - start).max()), device=spans.device)
+    offset = torch.arange(largest(end - start), device=spans.device)
     position = start.unsqueeze(1) + offset  # [N, W]
     inside = position < end.unsqueeze(1)
     position = position.clamp(max=length - 1)
     weights = scores.float()[example.unsqueeze(1), position].masked_fill(~inside, -torch.inf).softmax(-1)
-    packing = Packing.of(example)
-    spread = weights.new_zeros(len(packing.source), packing.slots, length)
+    packing = Packing.of(example, words.shape[0])
+    spread = weights.new_zeros(packing.source.shape[0], packing.slots, length)
     cells = (packing.line.unsqueeze(1).expand_as(position), packing.slot.unsqueeze(1).expand_as(position), position)
     spread = spread.index_put(cells, weights, accumulate=True)  # positions past the text add 0 to the last word
     return packing.pack(spread @ words.index_select(0, packing.source))
@@ -118,6 +118,12 @@ class ContextualAttention(nn.Module):
     def _additive(self, query: Tensor, keys: Tensor) -> Tensor:
         """v·tanh(W₁·Q + W₂·K), one block of queries at a time"""
         q, k = self.from_query(query), self.from_key(keys).unsqueeze(1)  # [B, Q, a], [B, 1, K, a]
+        if torch.compiler.is_exporting():
+            return self._weigh(q, k)
         block_size = max(1, CELLS // max(k.numel(), 1))
-        blocks = [self.weigh(torch.tanh(part.unsqueeze(2) + k)).squeeze(-1) for part in q.split(block_size, dim=1)]
-        return torch.cat(blocks, dim=1)
+        return torch.cat([self._weigh(part, k) for part in q.split(block_size, dim=1)], dim=1)
+
+    def _weigh(self, q: Tensor, k: Tensor) -> Tensor:
+        """[B, Q, a], [B, 1, K, a] -> [B, Q, K]"""
+        scores: Tensor = self.weigh(torch.tanh(q.unsqueeze(2) + k)).squeeze(-1)
+        return scores

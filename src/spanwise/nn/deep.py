@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from spanwise.errors import EncoderError
 from spanwise.nn.blockwise import blockwise
-from spanwise.nn.packing import Packing
+from spanwise.nn.packing import Packing, largest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -45,9 +45,10 @@ class SpanLayout(NamedTuple):
     rotary: Tensor | None  # [L, S, e]   of the span's first word, for encoders with rotary positions
 
     @classmethod
-    def of(cls, spans: Tensor, length: int, rotary: Tensor | None) -> Self:
-        """spans [N, 3], sorted by sentence and start; length T; rotary [B, T, e]"""
-        packing = Packing.of(spans[:, 0], SPANS_PER_LINE)
+    def of(cls, spans: Tensor, words: Tensor, rotary: Tensor | None) -> Self:
+        """spans [N, 3], sorted by sentence and start; words [B, T, d]; rotary [B, T, e]"""
+        size, length, _ = words.shape
+        packing = Packing.of(spans[:, 0], size, SPANS_PER_LINE)
         start, end = packing.pad(spans[:, 1:]).unsqueeze(-1).unbind(2)  # [L, S, 1]
         first = start[:, 0]  # lowest start of each line
         place = first + torch.arange(int((end - first.unsqueeze(1)).max()), device=spans.device)  # [L, W]
@@ -56,10 +57,46 @@ class SpanLayout(NamedTuple):
         rotary = None if rotary is None else rotary[line, start.squeeze(-1)]
         return cls(packing, line * length + place.clamp(max=length - 1), inside.unsqueeze(1), rotary)
 
-    def gather(self, memory: Tensor) -> Tensor:
+    def attend(self, query: Tensor, memory: KeyValues, dropout: float) -> Tensor:
+        """Attention of each span to its words. query [N, h, e] -> [N, h, e]"""
+        padded = self.packing.pad(query).transpose(1, 2)  # [L, h, S, e]
+        if self.rotary is not None:
+            padded = _rotate(padded, self.rotary)
+        keys, values = (self._gather(part) for part in memory)
+        found = F.scaled_dot_product_attention(padded, keys, values, attn_mask=self.inside, dropout_p=dropout)
+        return self.packing.pack(found.transpose(1, 2))
+
+    def _gather(self, memory: Tensor) -> Tensor:
         """[B·T, h, e] -> [L, h, W, e]"""
         found: Tensor = memory.index_select(0, self.words.flatten()).unflatten(0, self.words.shape)
         return found.transpose(1, 2)
+
+
+class GatheredLayout(NamedTuple):
+    """The words that spans attend to, one line per span: what a graph uses, where the number of lines must be known."""
+
+    words: Tensor  # [N, W]   rows of KeyValues
+    inside: Tensor  # [N, W, 1]   true where a word is inside the span
+    rotary: Tensor | None  # [N, 1, e]
+
+    @classmethod
+    def of(cls, spans: Tensor, words: Tensor, rotary: Tensor | None) -> Self:
+        """As in `SpanLayout`; spans in any order."""
+        length = words.shape[1]
+        example, start, end = spans.unsqueeze(1).unbind(-1)  # [N, 1] each
+        place = start + torch.arange(largest(end - start), device=spans.device)
+        rotary = None if rotary is None else rotary[example, start]
+        return cls(example * length + place.clamp(max=length - 1), (place < end).unsqueeze(-1), rotary)
+
+    def attend(self, query: Tensor, memory: KeyValues, dropout: float) -> Tensor:
+        query = query.unsqueeze(1)  # [N, 1, h, e]
+        if self.rotary is not None:
+            query = _rotate(query.transpose(1, 2), self.rotary).transpose(1, 2)
+        keys, values = (part[self.words] for part in memory)  # [N, W, h, e]
+        scores = (query * keys).sum(-1) / query.shape[-1] ** 0.5
+        weights = scores.masked_fill(~self.inside, -torch.inf).softmax(1)
+        context: Tensor = (weights.unsqueeze(-1) * values).sum(1)
+        return context
 
 
 def blocks_of(transformer: PreTrainedModel) -> nn.ModuleList:
@@ -92,40 +129,38 @@ def span_transformer(
 
     spans [N, 3]; vectors [N, d], eq. 2; hidden_states: word vectors before each block [B, T, d] -> [N, d]
     """
-    if not len(spans):
+    exporting = torch.compiler.is_exporting()
+    if not exporting and not len(spans):
         return vectors
     key_values = [_project_words(block, words, rotary) for block, words in zip(blocks, hidden_states, strict=True)]
+    if exporting:
+        return _pass_blocks(blocks, vectors, key_values, GatheredLayout.of(spans, hidden_states[0], rotary))
     length = hidden_states[0].shape[1]
     order = (spans[:, 0] * length + spans[:, 1]).argsort(stable=True)
     again = torch.is_grad_enabled() and len(spans) > RECOMPUTE_ABOVE
     parts = (
-        (blocks, vectors.index_select(0, chosen), key_values, SpanLayout.of(spans[chosen], length, rotary))
+        (blocks, vectors.index_select(0, chosen), key_values, SpanLayout.of(spans[chosen], hidden_states[0], rotary))
         for chosen in order.split(BLOCK_SIZE)
     )
     return blockwise(_pass_blocks, parts, recompute=again).index_select(0, order.argsort())
 
 
 def _pass_blocks(
-    blocks: Sequence[BertLayer], vectors: Tensor, key_values: Sequence[KeyValues], layout: SpanLayout
+    blocks: Sequence[BertLayer], vectors: Tensor, key_values: Sequence[KeyValues], layout: SpanLayout | GatheredLayout
 ) -> Tensor:
     for block, memory in zip(blocks, key_values, strict=True):
         vectors = span_block(block, vectors, memory, layout)
     return vectors
 
 
-def span_block(block: BertLayer, spans: Tensor, memory: KeyValues, layout: SpanLayout) -> Tensor:
+def span_block(block: BertLayer, spans: Tensor, memory: KeyValues, layout: SpanLayout | GatheredLayout) -> Tensor:
     """SpanTrBlock (eq. 3): the encoder's block, with spans as queries and their words as keys and values.
 
     spans [N, d] -> [N, d]
     """
     own = block.attention.self
-    query = _heads(layout.packing.pad(own.query(spans)), own.num_attention_heads)
-    if layout.rotary is not None:
-        query = _rotate(query, layout.rotary)
-    keys, values = (layout.gather(part) for part in memory)
-    drop = own.dropout.p if block.training else 0.0
-    context = F.scaled_dot_product_attention(query, keys, values, attn_mask=layout.inside, dropout_p=drop)
-    found = layout.packing.pack(context.transpose(1, 2).flatten(2))
+    query = own.query(spans).unflatten(-1, (own.num_attention_heads, -1))  # [N, h, e]
+    found = layout.attend(query, memory, own.dropout.p if block.training else 0.0).flatten(1)
     attended = block.attention.output(found, spans)
     above: Tensor = block.output(block.intermediate(attended), attended)
     return above

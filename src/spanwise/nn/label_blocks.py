@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 
 from spanwise.nn.blockwise import blockwise
@@ -19,6 +20,8 @@ def blockwise_over_labels(
 
     parts [C, …] each; lengths [C]; numbers: values computed per label -> [C, …], in the order of the labels
     """
+    if torch.compiler.is_exporting():
+        return compute(*parts)
     order = lengths.argsort()
     block_size = max(1, BLOCK_SIZE // max(numbers, 1))
     blocks = zip(*(part[order].split(block_size) for part in parts), strict=True)

@@ -53,9 +53,10 @@ class Matcher(nn.Module):
         """Logits of pairs numbered ((b·C + c)·T + i)·T + j. features with words before labels -> [N]"""
         heads, tails = features.by_label()
         labels, length = heads.shape[1:3]
-        head, last = cells // length, cells % length
-        group = head // length
-        logits: Tensor = self(heads.flatten(0, 2)[head], tails.flatten(0, 2)[group * length + last], group % labels)
+        head = cells // length
+        last, group = cells - head * length, head // length  # the exporter knows no remainder by a size
+        label = group - group // labels * labels
+        logits: Tensor = self(heads.flatten(0, 2)[head], tails.flatten(0, 2)[group * length + last], label)
         return logits
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from spanwise.errors import InputError
 from spanwise.pipeline.pipeline import Member
+from spanwise.pipeline.stored import check_member
 from spanwise.pipeline.tuning import Tuning
 from spanwise.recipe import BundleSection, EncoderConfig, ModelSection, Recipe
 from spanwise.schema import Schema
@@ -54,7 +54,7 @@ class Blueprint:
 
     def with_reader(self, name: str | None) -> Blueprint:
         """The same with another member of the bundle as the reader."""
-        names = [section.name for section in self.sections]
-        if name is not None and name not in names:
-            raise InputError(f"the bundle has no member {name!r}; choose the reader from {', '.join(names)}.")
-        return replace(self, reader=name) if name is not None else self
+        if name is None:
+            return self
+        check_member(name, [section.name for section in self.sections])
+        return replace(self, reader=name)

@@ -1,17 +1,18 @@
-"""A trained model is a folder: config, schema, tokenizer, weights in safetensors and a model card. No pickle."""
+"""A trained model is a folder: config, schema, tokenizer, weights in safetensors and a model card. No pickle.
+
+An exported model has the same config and schema, and graphs instead of weights: see pipeline.onnx_folder.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -21,9 +22,20 @@ from spanwise.errors import EncoderError, ModelError, SchemaError, SpanwiseError
 from spanwise.files import atomic_file, write_text
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.encoders import check_vocabulary, quiet_transformers, remove_pooler
-from spanwise.pipeline.integrity import FORMAT, SizeLimit, check_version, checksum, verify_checksums
+from spanwise.pipeline.integrity import FORMAT, check_version, checksum, verify_checksums
+from spanwise.pipeline.size_limit import SizeLimit
+from spanwise.pipeline.stored import (
+    CONFIG,
+    SCHEMA,
+    first_line,
+    read_config,
+    read_schema,
+    read_tuning,
+    to_json,
+    tuning_to_dict,
+    with_tuning,
+)
 from spanwise.pipeline.torch_pipeline import TorchPipeline
-from spanwise.pipeline.tuning import Tuning
 from spanwise.recipe import BundleSection, EncoderConfig, ModelSection
 from spanwise.renamed import stored_name, upgrade_keys
 from spanwise.schema import Schema
@@ -32,26 +44,21 @@ from spanwise.seam.module import Trainable
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-CONFIG, SCHEMA, WEIGHTS = "config.json", "schema.json", "model.safetensors"
-TUNING = "tuning"  # key of the config
+WEIGHTS = "model.safetensors"
 OBSOLETE = frozenset(("labels.read", "labels.read_by"))  # stored by earlier versions: encoded labels
 
 
 def save(pipeline: TorchPipeline, folder: Path) -> None:
     """Write a model folder; the config comes last, with the checksums of all other files that a model is read from."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / SCHEMA, _json(pipeline.schema.to_dict()))
+    write_text(folder / SCHEMA, to_json(pipeline.schema.to_dict()))
     tokenizer = [Path(path) for path in pipeline.tokenizer.save_pretrained(folder)]
     checksums = {path.name: checksum(path) for path in (folder / SCHEMA, *tokenizer) if path.is_file()}
     with atomic_file(folder / CONFIG) as config, atomic_file(folder / WEIGHTS) as weights:  # renamed in a row
         save_weights(pipeline.model, weights)
         checksums[WEIGHTS] = checksum(weights)
         data = {**_config(pipeline), "checksums": checksums}
-        config.write_text(_json(_with_tuning(data, _stored(pipeline.blueprint.tuning))), encoding="utf-8")
-
-
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+        config.write_text(to_json(with_tuning(data, tuning_to_dict(pipeline.blueprint.tuning))), encoding="utf-8")
 
 
 def _config(pipeline: TorchPipeline) -> dict[str, Any]:
@@ -78,33 +85,6 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
     }
 
 
-def store_tuning(folder: Path, member: str, tuning: Tuning) -> None:
-    """Store the thresholds and temperatures of one member; all else in the model folder stays as it is."""
-    config = _read_json(folder / CONFIG)
-    others = {name: values for name, values in (config.get(TUNING) or {}).items() if name != member}
-    write_text(folder / CONFIG, _json(_with_tuning(config, {**others, **_stored({member: tuning})})))
-
-
-def remove_tuning(folder: Path, member: str | None = None) -> None:
-    """The thresholds and temperatures of the trained model again, of one member or all, even if they are invalid."""
-    config = _read_json(folder / CONFIG)
-    stored, others = config.get(TUNING), {}
-    if member is not None:
-        _checked_blueprint(folder, upgrade_keys(config)).with_reader(member)
-        others = {name: values for name, values in stored.items() if name != member} if isinstance(stored, dict) else {}
-    write_text(folder / CONFIG, _json(_with_tuning(config, others)))
-
-
-def _with_tuning(config: dict[str, Any], tuning: dict[str, Any]) -> dict[str, Any]:
-    """The config with this tuning, last; a model that was never tuned has no such key."""
-    others = {key: value for key, value in config.items() if key != TUNING}
-    return {**others, TUNING: tuning} if tuning else others
-
-
-def _stored(tuning: Mapping[str, Tuning]) -> dict[str, Any]:
-    return {name: values.model_dump(mode="json") for name, values in tuning.items() if values != Tuning()}
-
-
 def save_weights(model: Trainable, path: Path) -> None:
     stored = {**dict(model.named_parameters()), **persistent_buffers(model)}
     save_file({name: value.detach().contiguous() for name, value in stored.items()}, path)
@@ -122,13 +102,11 @@ def load(folder: Path | str, reader: str | None = None, *, verify: bool = True) 
     `verify=False` skips the checksums, such as for a schema that was edited on purpose.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise ModelError(f"{folder}: this model folder does not exist; train one with `spanwise train`.")
-    config = upgrade_keys(_read_json(folder / CONFIG))
+    config = upgrade_keys(read_config(folder))
     check_version(config, folder / CONFIG)
     if verify:
         verify_checksums(config, folder, (SCHEMA, WEIGHTS))
-    schema, limit = _schema(folder / SCHEMA), SizeLimit(_element_count(folder / WEIGHTS), folder / CONFIG)
+    schema, limit = read_schema(folder), SizeLimit(_element_count(folder / WEIGHTS), folder / CONFIG)
     with limit:
         pipeline = _build(folder, config, schema, reader, limit)
     load_weights(pipeline.model, folder / WEIGHTS)
@@ -140,7 +118,8 @@ def _build(folder: Path, config: dict[str, Any], schema: Schema, reader: str | N
     """The model that the config describes, with weights still to be read."""
     transformer, tokenizer = _transformer(folder, config, limit)
     blueprint = _checked_blueprint(folder, config)
-    blueprint = replace(blueprint.with_reader(reader), tuning=_tuning(folder, config, blueprint, schema))
+    tuning = read_tuning(folder, config, [section.name for section in blueprint.sections], schema)
+    blueprint = replace(blueprint.with_reader(reader), tuning=tuning)
     try:
         return TorchPipeline(blueprint, schema, transformer, tokenizer)
     except ModelError:
@@ -148,41 +127,14 @@ def _build(folder: Path, config: dict[str, Any], schema: Schema, reader: str | N
     except SchemaError as error:
         raise ModelError(f"{folder / SCHEMA}: {error}") from None
     except (KeyError, TypeError, ValueError, RuntimeError, SpanwiseError) as error:
-        raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
-
-
-def _tuning(folder: Path, config: dict[str, Any], blueprint: Blueprint, schema: Schema) -> dict[str, Tuning]:
-    """The stored tuning of the members; a folder that was never tuned has none."""
-    try:
-        stored = dict(config.get(TUNING) or {})
-        tuning = {str(name): Tuning.model_validate(values) for name, values in stored.items()}
-    except ValidationError as error:
-        first = error.errors()[0]
-        wrong = f"has {shortened('.'.join(map(str, first['loc'])))!r}: {first['msg']}"
-    except (TypeError, ValueError):
-        wrong = "is no mapping"
-    else:
-        unknown = _unknown_names(tuning, blueprint, schema)
-        if not unknown:
-            return tuning
-        wrong = f"names {shortened(repr(unknown[0]))}, which the model does not have"
-    raise ModelError(f"{folder / CONFIG}: the tuning {wrong}; remove it with `spanwise tune {folder} --reset`.")
-
-
-def _unknown_names(tuning: Mapping[str, Tuning], blueprint: Blueprint, schema: Schema) -> list[str]:
-    labels = {name for values in tuning.values() for name in values.thresholds}
-    relations = {name for values in tuning.values() for name in values.relation_thresholds}
-    members = {section.name for section in blueprint.sections}
-    return sorted(
-        {*(set(tuning) - members), *(labels - set(schema.entity_names)), *(relations - set(schema.relation_names))}
-    )
+        raise ModelError(f"{folder / CONFIG}: not a spanwise model ({first_line(error)}).") from None
 
 
 def _checked_blueprint(folder: Path, config: dict[str, Any]) -> Blueprint:
     try:
         return _blueprint(config)
     except (KeyError, TypeError, ValueError, SpanwiseError) as error:
-        raise ModelError(f"{folder / CONFIG}: not a spanwise model ({_first_line(error)}).") from None
+        raise ModelError(f"{folder / CONFIG}: not a spanwise model ({first_line(error)}).") from None
 
 
 def _blueprint(config: dict[str, Any]) -> Blueprint:
@@ -236,7 +188,7 @@ def _opened(path: Path) -> Iterator[Any]:
     except FileNotFoundError:
         raise ModelError(f"{path.parent}: {path.name} is missing; copy the whole model folder.") from None
     except (SafetensorError, OSError) as error:
-        raise ModelError(f"{path}: damaged or truncated ({_first_line(error)}); copy it again.") from None
+        raise ModelError(f"{path}: damaged or truncated ({first_line(error)}); copy it again.") from None
 
 
 def _obsolete(name: str) -> bool:
@@ -263,28 +215,5 @@ def _transformer(
     except SpanwiseError:
         raise
     except Exception as error:  # transformers raises nearly anything for a damaged folder
-        raise ModelError(f"{folder}: the encoder or tokenizer cannot be read ({_first_line(error)}).") from error
+        raise ModelError(f"{folder}: the encoder or tokenizer cannot be read ({first_line(error)}).") from error
     return remove_pooler(transformer), tokenizer
-
-
-def _schema(path: Path) -> Schema:
-    try:
-        return Schema.from_dict(_read_json(path))
-    except SchemaError as error:
-        raise ModelError(f"{path}: {error}") from None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{path.parent}: {path.name} is missing; the spanwise model is incomplete.") from None
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: damaged or truncated ({_first_line(error)}); copy it again.") from None
-    if not isinstance(data, dict):
-        raise ModelError(f"{path}: not a JSON object written by spanwise; copy it again.")
-    return data
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

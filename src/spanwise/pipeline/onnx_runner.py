@@ -5,69 +5,83 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from spanwise.errors import ModelError
-from spanwise.seam.batch import Array, Batch, Words
+from spanwise.pipeline.label_cache import LabelCache
+from spanwise.seam.batch import Array, Batch, LabelTexts, Words
 from spanwise.seam.decoder import Decoder
 from spanwise.seam.runner import Arrays, StageOne
 
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
-
-FORWARD, RESCORE = "forward.onnx", "rescore.onnx"  # a graph per stage
-WORDS, SPANS = tuple(field.name for field in fields(Words)), "spans"  # inputs of stage one
-ROWS = "rows_"  # before the names of rows, which are inputs of stage two
+LABELS, FORWARD, RESCORE = GRAPHS = "labels.onnx", "forward.onnx", "rescore.onnx"
+WORDS = tuple(field.name for field in fields(Words))
+LABEL_TEXTS = tuple(field.name for field in fields(LabelTexts))
+SPANS = "spans"
+# before the names of label texts, of encoded labels, of features that stage one hands to stage two, and of rows
+TEXT_PREFIX, LABEL_PREFIX, FEATURE_PREFIX, ROW_PREFIX = "text_", "label_", "feature_", "rows_"
+Named = dict[str, Array]
 
 
 class OnnxRunner:
-    """Runs exported graphs. Outputs of stage one that the decoder does not read are the features of stage two."""
+    """Runs exported graphs: one per stage, and one for label texts, for models that have them. Threads can share it."""
 
     def __init__(self, folder: Path, decoder: Decoder, threads: int = 1) -> None:
         self.decoder = decoder
-        self._forward = _session(folder / FORWARD, threads)
-        self._rescore = _session(folder / RESCORE, threads) if (folder / RESCORE).exists() else None
+        self._forward = _Graph(folder / FORWARD, threads)
+        self._rescore, self._labels = (
+            _Graph(folder / name, threads) if (folder / name).exists() else None for name in (RESCORE, LABELS)
+        )
+        self._cache: LabelCache[Named] = LabelCache(lambda encoded: sum(array.size for array in encoded.values()))
 
     def forward(self, batch: Batch[Array]) -> StageOne:
         given = {name: getattr(batch.words, name) for name in WORDS} | {SPANS: batch.proposals.spans}
-        found = _run(self._forward, given)
-        scores = _named(self.decoder.first, found)
-        features = {name: array for name, array in found.items() if name not in _fields(self.decoder.first)}
-        return StageOne(scores, features)
+        if batch.labels is not None:
+            given |= self._label_inputs(batch.labels)
+        found = self._forward(given)
+        features = {name: array for name, array in found.items() if name.startswith(FEATURE_PREFIX)}
+        return StageOne(_named(self.decoder.first, found), features)
 
     def rescore(self, features: object, rows: Arrays) -> Arrays:
         if self._rescore is None or not isinstance(features, dict):
             raise ModelError(f"{RESCORE} is missing; copy the whole folder.")
-        named = {ROWS + name: array for name, array in rows._asdict().items()}  # type: ignore[attr-defined]
-        return _named(self.decoder.second, _run(self._rescore, {**features, **named}))
+        named = {ROW_PREFIX + name: array for name, array in rows._asdict().items()}  # type: ignore[attr-defined]
+        return _named(self.decoder.second, self._rescore({**features, **named}))
+
+    def _label_inputs(self, texts: LabelTexts[Array]) -> Named:
+        """Label texts, and what the graph of the labels makes of them."""
+        given: Named = {TEXT_PREFIX + name: getattr(texts, name) for name in LABEL_TEXTS}
+        graph = self._labels
+        return given if graph is None else given | self._cache.get(texts, lambda: graph(given))
+
+
+class _Graph:
+    """One session with the names of its inputs and outputs."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        from onnxruntime import InferenceSession, SessionOptions
+
+        if not path.is_file():
+            raise ModelError(f"{path.parent}: {path.name} is missing; export the model again.")
+        options = SessionOptions()
+        options.intra_op_num_threads = threads
+        options.enable_mem_pattern = False  # batches differ in shape
+        options.log_severity_level = 3
+        try:
+            self._session = InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the library has no common base class
+            reason = str(error).strip().partition("\n")[0][:200]
+            raise ModelError(f"{path}: ONNX Runtime cannot read it ({reason}); export the model again.") from None
+        self._inputs = [node.name for node in self._session.get_inputs()]
+        self._outputs = [node.name for node in self._session.get_outputs()]
+
+    def __call__(self, given: Mapping[str, Array]) -> Named:
+        """Outputs by name; inputs that the graph does not have are left out."""
+        feed = {name: np.ascontiguousarray(given[name]) for name in self._inputs}
+        return dict(zip(self._outputs, self._session.run(self._outputs, feed), strict=True))
 
 
 def _named(kind: type[tuple[object, ...]], found: Mapping[str, Array]) -> Arrays:
     """The named tuple of a decoder from outputs by name."""
-    return cast(Arrays, kind._make(found[name] for name in _fields(kind)))  # type: ignore[attr-defined]
-
-
-def _fields(kind: type[tuple[object, ...]]) -> tuple[str, ...]:
-    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
-    return names
-
-
-def _session(path: Path, threads: int) -> InferenceSession:
-    try:
-        from onnxruntime import InferenceSession, SessionOptions
-    except ImportError:
-        raise ModelError("an exported model needs ONNX Runtime; run `pip install 'spanwise[onnx]'`.") from None
-    if not path.is_file():
-        raise ModelError(f"{path.parent}: {path.name} is missing; export the model again.")
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    return InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def _run(session: InferenceSession, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Outputs by name; inputs that a graph does not have are left out."""
-    wanted = [node.name for node in session.get_outputs()]
-    feed = {node.name: np.ascontiguousarray(given[node.name]) for node in session.get_inputs()}
-    return dict(zip(wanted, session.run(wanted, feed), strict=True))
+    return cast(Arrays, kind._make(found[name] for name in kind._fields))  # type: ignore[attr-defined]

@@ -51,7 +51,7 @@ class TorchPipeline(Pipeline):
         super().__init__(
             self.members[place],
             schema,
-            WordPieces(tokenizer, blueprint.encoder.pieces_per_word, special_ids.values()),
+            WordPieces.of(tokenizer, blueprint.encoder.pieces_per_word, special_ids.values()),
             window_limits(transformer, tokenizer, blueprint.encoder),
             self.torch_runner,
             blueprint.threshold,

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
 from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from spanwise.seam.batch import Array, Batch, Floats, LabelTexts
+from spanwise.pipeline.label_cache import LabelCache
+from spanwise.seam.batch import Array, Batch, Floats
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import SpanModel, Templates, Tensors
 from spanwise.seam.runner import Arrays, StageOne
-
-LABEL_SETS, LABEL_NUMBERS = 8, 2**26  # how many encoded label sets are kept, and how many numbers of them together
 
 
 class TorchRunner:
     """Runs a model in inference mode. The labels of a set are encoded once; the model's weights must not change.
 
-    Several threads may call it: all that they share is the memory of encoded labels, behind a lock.
+    Several threads may call it: all that they share is the cache of encoded labels.
     """
 
     def __init__(self, model: SpanModel) -> None:
         self.model = model
-        self._labels: OrderedDict[tuple[int, bytes], Tensors] = OrderedDict()
-        self._lock = Lock()
+        self._labels: LabelCache[Tensors] = LabelCache(lambda encoded: sum(tensor.numel() for tensor in encoded))
 
     @property
     def device(self) -> torch.device:
@@ -37,7 +33,9 @@ class TorchRunner:
     @torch.inference_mode()
     def forward(self, batch: Batch[Array]) -> StageOne:
         tensors = self._tensors(batch)
-        labels = None if batch.labels is None else self._encoded(batch.labels, tensors.require_label_texts())
+        labels = None
+        if batch.labels is not None:
+            labels = self._labels.get(batch.labels, lambda: self.model.encode_labels(tensors.require_label_texts()))
         output = self.model(tensors, labels)
         return StageOne(_arrays(output.scores), output.features)
 
@@ -72,22 +70,6 @@ class TorchRunner:
 
     def _encode(self, batch: Batch[Tensor]) -> Encoded:
         return self.model.encoder(batch.words, self.model.traits.hidden_states)
-
-    def _encoded(self, arrays: LabelTexts[Array], texts: LabelTexts[Tensor]) -> Tensors:
-        key = len(arrays.pieces), arrays.pieces.tobytes()
-        with self._lock:
-            if key in self._labels:
-                self._labels.move_to_end(key)
-                return self._labels[key]
-        encoded = self.model.encode_labels(texts)
-        with self._lock:
-            self._labels[key] = encoded
-            while len(self._labels) > LABEL_SETS or (len(self._labels) > 1 and self._numbers() > LABEL_NUMBERS):
-                self._labels.popitem(last=False)
-        return encoded
-
-    def _numbers(self) -> int:
-        return sum(tensor.numel() for encoded in self._labels.values() for tensor in encoded)
 
 
 def _array(tensor: Tensor) -> Floats:

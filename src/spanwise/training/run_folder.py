@@ -10,7 +10,8 @@ from typing import Any
 from spanwise.errors import RecipeError
 from spanwise.files import is_partial, remove_partial_files
 from spanwise.pipeline import MODEL_CARD
-from spanwise.pipeline.folder import CONFIG, SCHEMA, WEIGHTS
+from spanwise.pipeline.folder import WEIGHTS
+from spanwise.pipeline.stored import CONFIG, SCHEMA
 from spanwise.recipe import RECIPE, Recipe
 from spanwise.recipe.parsing import read_recipe
 

@@ -63,7 +63,7 @@ class Markers(JointModel[Text]):
 
     def score_pairs(self, features: Text, rows: PairRows[Tensor]) -> Tensor:
         head, tail = (rows.spans[side] for side in rows.pairs.unbind(-1))  # [M, 3]
-        packing = Packing.of(head[:, 0])
+        packing = Packing.of(head[:, 0], len(features.words))
         marked = packing.pad(self._marked_pieces(features, head, tail))  # [L, S, 4]
         hidden = self._read(features, packing, marked.flatten(1))
         markers = hidden[:, features.pieces.shape[1] :].unflatten(1, (packing.slots, len(MARKERS)))
