@@ -184,6 +184,13 @@ def test_a_service_without_free_places_is_not_ready() -> None:
     assert answers[0].headers["retry-after"] == "1"
 
 
+def test_bodies_together_are_bounded_and_forgotten() -> None:
+    limits = Settings(max_bodies=100)
+    with TestClient(create_app(FakeExtractor(), limits)) as service:  # type: ignore[arg-type]
+        answers = [service.post("/v1/extract", json={"text": "x" * size}) for size in (60, 60, 200, 60)]
+    assert [answer.status_code for answer in answers] == [200, 200, 503, 200]
+
+
 @pytest.mark.parametrize("token", ["", "two words", "naïve"])
 def test_tokens_that_no_header_can_hold_are_rejected(token: str) -> None:
     with pytest.raises(InputError, match="choose another"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,9 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("fastapi")
+from fake import FakeExtractor, served
 from page_server import PageServer
 
 from browser import BROWSERS, Browser
+from spanwise import Offsets
+from spanwise.render.layout import Open, Text, nested_pieces
 
 pytestmark = pytest.mark.slow
 DESK, PHONE = 1280, 390
@@ -324,6 +330,43 @@ def test_the_modes_differ_and_all_controls_show_their_focus(
         reached.add(place)
         assert place < 0 or outlined == "solid"
     assert set(range(wanted)) <= reached
+
+
+def test_the_page_of_the_service_itself_extracts_with_a_clean_console(browser: Browser) -> None:
+    with served(FakeExtractor()) as address:
+        browser.problems.clear()
+        browser.open(f"{address}/", PHONE, dark=True)
+        browser.until("document.querySelector('#model').textContent.startsWith('Model')")
+        extract(browser, "Mara met Bo and <b>Ada</b>.")
+        assert [text for text, _ in marks(browser)] == ["Mara", "Bo", "Ada"]
+        assert len(texts(browser, ".arcs path")) == 2
+        assert browser.value("document.documentElement.scrollWidth") == PHONE
+        blocked = "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        assert browser.value(f"{blocked} document.body.append(s); return window.ran ?? 0; }})()") == 0
+        assert [problem for problem in browser.problems if "Content Security Policy" not in problem] == []
+        assert len(browser.problems) == 1  # the script that the policy blocked
+
+
+def test_the_page_cuts_spans_as_the_renderer_of_files_does(browser: Browser, server: PageServer) -> None:
+    opened(browser, server)
+    rng = random.Random(7)  # noqa: S311
+    for _ in range(25):
+        spans = [sorted(rng.sample(range(13), 2)) for _ in range(rng.randint(0, 7))]
+        expected = [
+            ["text", piece.start, piece.end]
+            if isinstance(piece, Text)
+            else ["open", piece.entity, piece.begins, piece.ends, piece.height]
+            if isinstance(piece, Open)
+            else ["close"]
+            for piece in nested_pieces(12, [Offsets(start, end) for start, end in spans])
+        ]
+        rows = json.dumps([{"start": start, "end": end} for start, end in spans])
+        found = browser.value(
+            f"import('./assets/marks.js').then(({{nestedPieces}}) => nestedPieces(12, {rows}).map((t) => t.kind === "
+            "'text' ? ['text', t.start, t.end] : t.kind === 'open' ? ['open', t.entity, t.begins, t.ends, t.height] "
+            ": ['close']))"
+        )
+        assert found == expected, spans
 
 
 def test_the_page_holds_no_inline_code_and_nothing_from_elsewhere() -> None:

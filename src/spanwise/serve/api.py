@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,9 +32,8 @@ PHRASES = {404: ("not_found", "there is no such page."), 405: ("method_not_allow
 
 def create_app(extractor: Extractor, settings: Settings, name: str = "model") -> FastAPI:
     """The service of one model as an ASGI app."""
-    measures, bodies, assets = Measures(), Bodies(settings), page_assets()
+    measures = Measures()
     batcher = Batcher(_extract_with(extractor), settings, measures.batch)
-    request_model = messages.request_model(extractor, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -46,6 +46,39 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
     _add_handlers(app)
     protected: dict[str, Any] = {"dependencies": [_authorization(settings.token)] if settings.token else []}
     refused = _errors(401) if settings.token else {}
+    _add_extraction(app, extractor, settings, batcher, measures, protected, refused)
+
+    @app.get("/v1/schema", **protected, response_model=messages.SchemaResponse, responses=refused)
+    async def schema() -> Response:
+        """The labels of the model and the limits of the service."""
+        limits = {"characters": settings.max_characters, "texts": settings.max_texts, "body": settings.max_body}
+        open_labels = extractor.pipeline.reader.traits.open_labels
+        about = {"open_labels": open_labels, "limits": limits, "version": __version__}
+        return json_response({"model": name, **extractor.schema.to_dict(), **about})
+
+    @app.get("/metrics", **protected, include_in_schema=False)
+    async def metrics() -> Response:
+        return Response(measures.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    _add_health(app, batcher)
+    _add_page(app)
+    return app
+
+
+def _add_extraction(
+    app: FastAPI,
+    extractor: Extractor,
+    settings: Settings,
+    batcher: Batcher,
+    measures: Measures,
+    protected: dict[str, Any],
+    refused: dict[int | str, dict[str, Any]],
+) -> None:
+    bodies, request_model = Bodies(settings), messages.request_model(extractor, settings)
+
+    def read(body: bytes) -> tuple[list[Document], Options]:
+        asked = parse(body, request_model)
+        return bounded(asked.documents(), settings), asked.options()
 
     @app.post(
         "/v1/extract",
@@ -56,24 +89,19 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
     )
     async def extract(request: Request) -> Response:
         """Find entities, and relations where the model knows any."""
-        asked = parse(await bodies.read(request), request_model)
         try:
-            texts = bounded(asked.documents(), settings)
+            # a large body or answer takes a while: on other threads, so that the loop goes on
+            async with bodies.receive(request) as body:
+                texts, options = await asyncio.to_thread(read, body)
             request.state.facts |= {"texts": len(texts), "characters": sum(len(text.text) for text in texts)}
             with measures.waiting.track_inprogress():
-                documents = await batcher.submit(texts, asked.options())
+                documents = await batcher.submit(texts, options)
         except SpanwiseError as error:
             raise Refusal(422, "invalid_request", str(error)) from None
-        return json_response({"documents": [messages.document_message(document) for document in documents]})
+        return await asyncio.to_thread(messages.answer, documents)
 
-    @app.get("/v1/schema", **protected, response_model=messages.SchemaResponse, responses=refused)
-    async def schema() -> Response:
-        """The labels of the model and the limits of the service."""
-        limits = {"characters": settings.max_characters, "texts": settings.max_texts, "body": settings.max_body}
-        open_labels = extractor.pipeline.reader.traits.open_labels
-        about = {"open_labels": open_labels, "limits": limits, "version": __version__}
-        return json_response({"model": name, **extractor.schema.to_dict(), **about})
 
+def _add_health(app: FastAPI, batcher: Batcher) -> None:
     @app.get("/healthz", response_model=dict[str, str])
     async def healthz() -> Response:
         """Whether the process answers."""
@@ -86,9 +114,9 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
             raise busy("not_ready", "the service takes no requests now; ask again later.")
         return json_response({"status": "ready"})
 
-    @app.get("/metrics", **protected, include_in_schema=False)
-    async def metrics() -> Response:
-        return Response(measures.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+def _add_page(app: FastAPI) -> None:
+    assets = page_assets()
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -99,8 +127,6 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
         if file not in assets:
             raise HTTPException(404)
         return _file(assets[file])
-
-    return app
 
 
 def _extract_with(extractor: Extractor) -> Extract:

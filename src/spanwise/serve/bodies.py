@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -17,34 +19,42 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Bodies:
-    """Reads bodies; together they never hold more than `max_bodies` bytes."""
+    """Receives bodies; together they never hold more than `max_bodies` bytes."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.held = 0
 
-    async def read(self, request: Request) -> bytes:
-        """The whole body, or a refusal."""
+    @asynccontextmanager
+    async def receive(self, request: Request) -> AsyncIterator[bytes]:
+        """The whole body, or a refusal; its bytes count until the block ends."""
         check_type(request)
         length = request.headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self.settings.max_body:
             raise self._too_large()
         body = bytearray()
         try:
+            await self._fill(body, request)
+            yield bytes(body)
+        finally:
+            self.held -= len(body)
+
+    async def _fill(self, body: bytearray, request: Request) -> None:
+        try:
             async with asyncio.timeout(self.settings.receive_timeout):
                 async for chunk in request.stream():
-                    body += chunk
-                    self.held += len(chunk)
-                    if len(body) > self.settings.max_body:
-                        raise self._too_large()
-                    if self.held > self.settings.max_bodies:
-                        raise busy("busy", "too many requests are being received; repeat the request later.")
+                    self._append(body, chunk)
         except TimeoutError:
             message = f"the request did not arrive within {self.settings.receive_timeout:g} seconds; send it faster."
             raise Refusal(408, "request_timeout", message, {"Connection": "close"}) from None
-        finally:
-            self.held -= len(body)
-        return bytes(body)
+
+    def _append(self, body: bytearray, chunk: bytes) -> None:
+        body += chunk
+        self.held += len(chunk)
+        if len(body) > self.settings.max_body:
+            raise self._too_large()
+        if self.held > self.settings.max_bodies:
+            raise busy("busy", "too many requests are being received; repeat the request later.")
 
     def _too_large(self) -> Refusal:
         return Refusal(413, "body_too_large", f"a body has at most {self.settings.max_body:,} bytes; send less.")

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from starlette.responses import Response
 
 from spanwise.document import Document, Entity
 from spanwise.inference.extractor import Extractor
 from spanwise.inference.inputs import from_words, with_entities
 from spanwise.serve.batcher import Options, frozen
+from spanwise.serve.refusals import json_response
 from spanwise.serve.settings import Settings
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -231,7 +233,11 @@ class ErrorResponse(BaseModel):
     error: Problem
 
 
-def document_message(document: Document) -> dict[str, Any]:
+def answer(documents: Sequence[Document]) -> Response:
+    return json_response({"documents": [_document(document) for document in documents]})
+
+
+def _document(document: Document) -> dict[str, Any]:
     """The document as JSON values; here every score is written."""
     message = document.to_dict()
     for kind in ("entities", "relations"):
