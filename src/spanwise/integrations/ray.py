@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from spanwise.inference.batch.source import Source
 from spanwise.inference.batch.workers import IN_FLIGHT, MAX_DEATHS, threads_per_worker
 
 OBJECT_STORE = 256 * 2**20  # bytes for parts on their way, in a Ray that is started here
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # else Ray replaces 127.0.0.1 and listens on all addresses
 _ROW_BYTES = 1  # a block is cut after so many: every part is a block, and so a task, of its own
 
 
@@ -33,10 +36,8 @@ class RayEngine:
 
     def results(self, source: Source, finished: Finished) -> Generator[Result, None, None]:
         """The unfinished parts with their documents annotated, as they are finished."""
-        ray = optional_module("ray", "ray", "--engine ray")
-        data = optional_module("ray.data", "ray", "--engine ray")
         threads = threads_per_worker(self.workers, self.threads)
-        with _session(ray, self.workers), _settings(data):
+        with session(self.workers) as (ray, data), _settings(data):
             yield from self._results(ray, data, source.resolved(), finished, threads)
 
     def _results(
@@ -145,23 +146,41 @@ def _result(row: dict[str, Any]) -> Result:
 
 
 @contextmanager
-def _session(ray: Any, workers: int) -> Iterator[None]:
-    """The session of the caller, the cluster of RAY_ADDRESS, or a quiet one that only this machine reaches."""
+def session(workers: int) -> Iterator[tuple[Any, Any]]:
+    """Ray and Ray Data, in the session of the caller, on the cluster of RAY_ADDRESS, or on this machine alone."""
+    alone = "RAY_ADDRESS" not in os.environ
+    for name, value in (_QUIET | _LOOPBACK if alone else _QUIET).items():
+        os.environ.setdefault(name, value)
+    ray = optional_module("ray", "ray", "--engine ray")
+    data = optional_module("ray.data", "ray", "--engine ray")
     if ray.is_initialized():
-        yield
+        yield ray, data
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if "RAY_ADDRESS" in os.environ:
-        ray.init(**quiet)
-    else:
-        cpus = workers + 1  # the task that reads takes one for itself
-        local = {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "object_store_memory": OBJECT_STORE}
-        ray.init(num_cpus=max(cpus, runtime.available_cores()), **local, **quiet)
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if alone:
+        cpus = max(workers + 1, runtime.available_cores())  # the task that reads takes one for itself
+        options |= {"num_cpus": cpus, "object_store_memory": OBJECT_STORE}
+        options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    with _silent():
+        ray.init(**options)
     try:
-        yield
+        yield ray, data
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Drop what Ray's own code, below Python, writes to standard error, such as the log level it was given."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextmanager

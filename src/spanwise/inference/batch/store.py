@@ -127,7 +127,7 @@ class PartStore:
         for name in self.identity.keys() | stored.keys():
             if stored.get(name) != self.identity.get(name):
                 raise InputError(
-                    f"{self.folder.name!r} holds parts of a run with another {name} ({_shown(stored.get(name))}, not "
+                    f"{self.folder.name!r} holds parts of a run with another {name} ({_shown(stored.get(name))}, now "
                     f"{_shown(self.identity.get(name))}); use the same to resume, or remove the folder to start again."
                 )
 
@@ -137,5 +137,5 @@ def _name(number: int) -> str:
 
 
 def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = "not set" if value in (None, False, []) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:60]}…"
