@@ -122,6 +122,7 @@ def test_the_page_and_health_are_open_and_the_rest_is_not(service: TestClient) -
     assert schema["limits"] == {"characters": 1000, "texts": 3, "body": 5000}
     assert [label["name"] for label in schema["entities"]] == ["Person", "Place"]
     assert schema["relations"][0]["symmetric"] is True
+    assert (schema["open_labels"], schema["predicts_relations"]) == (False, True)
     assert service.get("/v1/extract").status_code == 405
 
 

@@ -87,6 +87,21 @@ def test_headers_and_bodies_without_end_are_refused(service: int) -> None:
         assert b" 413 " in connection.recv(65536).partition(b"\r\n")[0]
 
 
+def test_requests_that_wait_on_one_connection_survive_new_connections() -> None:
+    with served(FakeExtractor(), Settings(max_connections=4)) as address:
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            body = b'{"text": "slow Mara"}'
+            head = f"POST /v1/extract HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            request = head.encode() + b"\r\n" + body
+            connection.sendall(request * 2 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            time.sleep(0.4)  # the first is answered, the second under way
+            others = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
+            assert read_all(connection).count(b"HTTP/1.1 200 OK") == 3
+            for other in others:
+                other.close()
+
+
 def test_a_new_connection_takes_the_place_of_the_oldest_idle_one() -> None:
     with served(FakeExtractor(), Settings(max_connections=50)) as address:
         port = int(address.rpartition(":")[2])

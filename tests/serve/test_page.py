@@ -60,6 +60,7 @@ SCHEMA = {
         {"name": "Place", "description": "A city, a country, a river."},
     ],
     "relations": [{"name": "works_for", "description": ""}, {"name": "lives_in", "description": ""}],
+    "predicts_relations": True,
 }
 
 
@@ -90,8 +91,9 @@ def opened(browser: Browser, server: PageServer, width: int = DESK, *, dark: boo
 
 def extract(browser: Browser, text: str) -> None:
     browser.value(f"document.querySelector('#text').value = {json.dumps(text)}; 1")
+    browser.value("document.querySelector('#result').removeAttribute('aria-busy'); 1")
     browser.click("#extract")
-    browser.until("document.querySelector('#extract').textContent === 'Extract'")
+    browser.until("document.querySelector('#result').getAttribute('aria-busy') === 'false'")
     browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
 
@@ -290,6 +292,13 @@ def test_errors_have_sentences_and_a_token_is_asked_for_once(browser: Browser, s
     server.server_close()
     extract(browser, NEWS)
     assert "does not answer" in texts(browser, "#alert")[0]
+
+
+def test_labels_of_relations_are_listed_only_if_the_model_predicts_them(browser: Browser, server: PageServer) -> None:
+    for predicts, listed in ((True, ["works_for", "lives_in"]), (False, [])):
+        server.schema = {**server.schema, "predicts_relations": predicts}
+        opened(browser, server)
+        assert texts(browser, "#label-list .tie .name") == listed
 
 
 def test_dropped_files_are_read_and_binary_ones_refused(browser: Browser, server: PageServer) -> None:

@@ -52,9 +52,10 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
     async def schema() -> Response:
         """The labels of the model and the limits of the service."""
         limits = {"characters": settings.max_characters, "texts": settings.max_texts, "body": settings.max_body}
-        open_labels = extractor.pipeline.reader.traits.open_labels
-        about = {"open_labels": open_labels, "limits": limits, "version": __version__}
-        return json_response({"model": name, **extractor.schema.to_dict(), **about})
+        traits = extractor.pipeline.reader.traits
+        abilities = {"open_labels": traits.open_labels, "predicts_relations": traits.relations}
+        about = {"model": name, "limits": limits, "version": __version__}
+        return json_response({**about, **extractor.schema.to_dict(), **abilities})
 
     @app.get("/metrics", **protected, include_in_schema=False)
     async def metrics() -> Response:

@@ -71,7 +71,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self.pipeline and not self.transport.is_closing():
+        if self.cycle.response_complete and not self.transport.is_closing():  # the newest of those that are pipelined
             self.shared.idle[self] = None
 
     def pause_writing(self) -> None:

@@ -212,12 +212,13 @@ class LimitsMessage(BaseModel):
 
 
 class SchemaResponse(BaseModel):
-    """What the model looks for and what the service accepts."""
+    """What the model looks for and what the service accepts; not every model predicts the relations of its schema."""
 
     model: str
     entities: list[EntityTypeMessage]
     relations: list[RelationTypeMessage]
     open_labels: bool
+    predicts_relations: bool
     limits: LimitsMessage
     version: str
 

@@ -32,6 +32,7 @@ function askForToken() {
 
 async function loadSchema() {
   schema = await ask("v1/schema", { token });
+  if (!schema.predicts_relations) schema.relations = [];
   const { model, open_labels: open, version } = schema;
   part("model").textContent = `Model ${model} · spanwise ${version}`;
   document.title = `${model} · spanwise`;
