@@ -68,7 +68,8 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        calm = {"name": "prefers-reduced-motion", "value": "reduce"}  # else a click can miss what still moves
+        self.call("Emulation.setEmulatedMedia", features=[scheme, calm])
         self.call("Page.navigate", url=address)
         ready = f"location.href === {json.dumps(address)} && document.readyState === 'complete'"
         self.until(ready)
