@@ -346,6 +346,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of the model")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the service ends as well
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192) if hard > 0 else 8192, hard))
     rows, tallies = measure(
