@@ -132,6 +132,19 @@ def test_finished_parts_survive_a_bad_record(command: Command, trained: Path, so
     assert not parts.exists()
 
 
+def test_standard_input_is_resumed_if_it_is_the_same(
+    command: Command, trained: Path, source: Path, tmp_path: Path
+) -> None:
+    whole = source.read_bytes()
+    arguments = ("predict", trained, "-", tmp_path / "out.jsonl", "--part-size", "7")
+    assert command(*arguments, stdin=whole + b"{oops\n").code == 2
+    changed = command(*arguments, stdin=whole.replace(b"Ada", b"Eva"))
+    assert "the input has changed since part 0 was finished; restore it to resume" in changed.err
+    assert command(*arguments, stdin=whole).code == 0
+    assert command("predict", trained, source, tmp_path / "file.jsonl").code == 0
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "file.jsonl").read_bytes()
+
+
 def test_a_page_goes_with_parts(command: Command, trained: Path, source: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     options = ["--part-size", "7", "--html", page]

@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from spanwise.errors import FormatError, InputError, ModelError
 from spanwise.inference.batch.output import Output
-from spanwise.inference.batch.parts import Finished
+from spanwise.inference.batch.parts import Finished, Part, Result
 from spanwise.inference.batch.prediction import Extraction
 from spanwise.inference.batch.run import Batch, Engine, LocalEngine
 from spanwise.inference.batch.source import Source
 from spanwise.inference.extractor import Extractor
-from spanwise.integrations.ray import RayEngine, _read, _result, session
+from spanwise.integrations.ray import RayEngine, _Annotator, _Attempts, _read, _result, session
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 
 pytestmark = pytest.mark.slow
@@ -125,6 +126,24 @@ def test_an_error_of_the_reading_task_is_that_of_the_local_engine(source: Path) 
     assert [row["failed"] for row in rows] == [False, True]
     with pytest.raises(FormatError, match=r"in\.jsonl:201: the line is not a JSON object"):
         _result(rows[-1])
+
+
+def test_a_part_that_kills_its_actors_ends_the_run(source: Path) -> None:
+    annotator = object.__new__(_Annotator)
+    annotator.predictor, annotator.attempts = EchoPredictor(), _Attempts()  # type: ignore[assignment]
+    annotator.attempts.begin = SimpleNamespace(remote=annotator.attempts.begin)
+    annotator.get = lambda number: number
+    (table,) = _read(Source(str(source)), Finished("", {}))
+    assert [annotator(table).to_pylist()[0]["failed"] for _ in range(4)] == [False, False, False, True]
+    with pytest.raises(InputError, match="3 workers died at part 0; if memory was short, use a smaller --part-size"):
+        _result(annotator(table).to_pylist()[0])
+
+
+class EchoPredictor:
+    """A model that finds nothing."""
+
+    def result(self, part: Part) -> Result:
+        return Result(part.head, b"")
 
 
 def test_a_session_of_its_own_listens_to_this_machine_alone(ray: Any) -> None:

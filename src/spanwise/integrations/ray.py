@@ -37,7 +37,7 @@ class RayEngine:
     def results(self, source: Source, finished: Finished) -> Generator[Result, None, None]:
         """The unfinished parts with their documents annotated, as they are finished."""
         threads = threads_per_worker(self.workers, self.threads)
-        with session(self.workers) as (ray, data), _settings(data):
+        with session(self.workers * (threads or 1)) as (ray, data), _settings(data):
             yield from self._results(ray, data, source.resolved(), finished, threads)
 
     def _results(
@@ -51,7 +51,8 @@ class RayEngine:
             batch_size=1,
             batch_format="pyarrow",
             compute=data.ActorPoolStrategy(size=self.workers, max_tasks_in_flight_per_actor=IN_FLIGHT),
-            num_cpus=1,
+            num_cpus=threads or 1,
+            num_gpus=1 if self.extraction.device.startswith("cuda") else 0,  # else Ray hides it from the actor
         )
         for batch in annotated.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
             for row in batch.to_pylist():
@@ -146,7 +147,7 @@ def _result(row: dict[str, Any]) -> Result:
 
 
 @contextmanager
-def session(workers: int) -> Iterator[tuple[Any, Any]]:
+def session(cpus: int) -> Iterator[tuple[Any, Any]]:
     """Ray and Ray Data, in the session of the caller, on the cluster of RAY_ADDRESS, or on this machine alone."""
     alone = "RAY_ADDRESS" not in os.environ
     for name, value in (_QUIET | _LOOPBACK if alone else _QUIET).items():
@@ -158,8 +159,8 @@ def session(workers: int) -> Iterator[tuple[Any, Any]]:
         return
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if alone:
-        cpus = max(workers + 1, runtime.available_cores())  # the task that reads takes one for itself
-        options |= {"num_cpus": cpus, "object_store_memory": OBJECT_STORE}
+        reserved = max(cpus + 1, runtime.available_cores())  # the task that reads takes one for itself
+        options |= {"num_cpus": reserved, "object_store_memory": OBJECT_STORE}
         options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     with _silent():
         ray.init(**options)

@@ -66,6 +66,11 @@ def _tables(asked: _Asked, frames: Iterator[Any]) -> Iterator[Any]:
     extractor = _extractor(asked.model, asked.device, asked.threads)
     for frame in frames:
         rows = zip(frame[asked.text_column], frame[asked.id_column], strict=True)
-        documents = (Document(text, id=str(id)) for text, id in rows if isinstance(text, str))
+        documents = (Document(text, id=_name(id)) for text, id in rows if isinstance(text, str))
         found = extractor.stream(documents, threshold=asked.threshold, relation_threshold=asked.relation_threshold)
         yield to_frame(found).drop(columns="document")
+
+
+def _name(id: Any) -> str:
+    """The id as text; a missing one stays missing."""
+    return "" if id is None or id != id else str(id)
