@@ -15,7 +15,8 @@ import numpy as np
 from spanwise.errors import InputError, shortened
 
 THREADS_VARIABLE = "SPANWISE_THREADS"
-_threads_set = False  # by `set_threads`, in this process
+_threads: int | None = None  # set by `set_threads`, in this process
+_threads_pending = False  # whether torch does not know them yet
 _model_process: int | None = None  # the process that first loaded a model
 
 
@@ -25,26 +26,43 @@ def available_cores() -> int:
 
 
 def set_threads(count: int | None = None) -> int:
-    """Set the threads of torch to the argument, else SPANWISE_THREADS, else this process's share of the cores."""
-    global _threads_set
+    """Set the threads of models to the argument, else SPANWISE_THREADS, else this process's share of the cores.
+
+    torch is not imported for that: if it is not there yet, `apply_threads` sets its threads later.
+    """
+    global _threads, _threads_pending
     if count is not None and count < 1:
         raise InputError(f"threads= is a number of threads, at least 1, not {count!r}.")
-    import torch
-
     chosen = count or _threads_asked_for() or max(1, available_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
-    torch.set_num_threads(chosen)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    _threads_set = True
+    _threads, _threads_pending = chosen, True
+    if "torch" in sys.modules:
+        apply_threads()
     return chosen
 
 
+def apply_threads() -> None:
+    """Give torch the threads that were set before it was imported."""
+    global _threads_pending
+    if _threads_pending and _threads is not None:
+        import torch
+
+        torch.set_num_threads(_threads)
+        _threads_pending = False
+
+
 def use_threads(count: int | None = None) -> None:
-    """The threads of a model that is loaded: the argument, else SPANWISE_THREADS where none were set before.
+    """The threads of a PyTorch model: the argument, else SPANWISE_THREADS where none were set before.
 
     Without either, torch keeps the number that it has.
     """
-    if count is not None or (not _threads_set and _threads_asked_for()):
+    if count is not None or (_threads is None and _threads_asked_for()):
         set_threads(count)
+
+
+def session_threads(count: int | None = None) -> int:
+    """The threads of a model on ONNX Runtime: the argument, else those set before, else SPANWISE_THREADS, else all."""
+    return set_threads(count) if count is not None or _threads is None else _threads
 
 
 def check_not_forked() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from spanwise.document import Document
 from spanwise.errors import ModelError
-from spanwise.inference.export import export_graphs
+from spanwise.inference.graphs import export_graphs
 from spanwise.pipeline.onnx_runner import FORWARD, RESCORE, OnnxRunner
 from spanwise.pipeline.pipeline import Pipeline
 from spanwise.pipeline.torch_pipeline import TorchPipeline

@@ -14,7 +14,7 @@ from spanwise.corpora import Corpus
 from spanwise.document import Document, Entity
 from spanwise.errors import InputError, SchemaError
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import torch_runner
+from spanwise.pipeline import label_cache
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.schema import Schema
 
@@ -208,7 +208,7 @@ def test_the_last_eight_sets_of_labels_are_kept(make: Make) -> None:
             lear(TEXT, labels=sets[number])
         return len(rows) == 2
 
-    assert torch_runner.LABEL_SETS == 8
+    assert label_cache.LABEL_SETS == 8
     assert [encoded(number) for number in range(10)] == [True] * 10
     assert [encoded(number) for number in range(2, 10)] == [False] * 8
     assert encoded(0)

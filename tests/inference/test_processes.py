@@ -39,7 +39,7 @@ def pipeline(make_pipeline: Callable[..., TorchPipeline]) -> TorchPipeline:
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in which nobody has chosen a number of threads."""
     monkeypatch.delenv(runtime.THREADS_VARIABLE)
-    monkeypatch.setattr(runtime, "_threads_set", False)
+    monkeypatch.setattr(runtime, "_threads", None)
     torch.set_num_threads(2)
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from label_askers import emboldened
 from spanwise.document import Document
 from spanwise.inference.extractor import Extractor
-from spanwise.pipeline import torch_runner
+from spanwise.pipeline import label_cache, torch_runner
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.seam.batch import Batch, LabelTexts, Words
 from spanwise.seam.decoder import NoRows
@@ -102,7 +102,7 @@ def asker(make_pipeline: Callable[..., TorchPipeline]) -> Extractor:
 
 @pytest.mark.parametrize("kept", [8, 2], ids=["all sets are kept", "two sets are kept"])
 def test_threads_may_ask_for_labels_of_their_own(asker: Extractor, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
-    monkeypatch.setattr(torch_runner, "LABEL_SETS", kept)
+    monkeypatch.setattr(label_cache, "LABEL_SETS", kept)
     labels = [
         {f"Kind {thread}": f"things of kind {thread}", **({"Town": "where people live"} if thread % 2 else {})}
         for thread in range(THREADS)
@@ -169,9 +169,9 @@ class SlowMemory(OrderedDict[Any, Any]):
 
 def test_threads_that_share_a_runner_get_their_own_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """More sets of labels than are kept: each is forgotten while others look for theirs."""
-    monkeypatch.setattr(torch_runner, "LABEL_SETS", 2)
+    monkeypatch.setattr(label_cache, "LABEL_SETS", 2)
     runner = torch_runner.TorchRunner(cast(Any, Echo()))
-    runner._labels = SlowMemory()
+    runner._labels._sets = SlowMemory()
     none = np.zeros((1, 1), np.int64)
     batch = Batch(1, Words(*[none] * 7), empty_proposals())
 

@@ -15,9 +15,10 @@ from model_batches import arrays, batch_of, gold_examples
 from spanwise.corpora import Corpus
 from spanwise.decoding.spans import SpanRows
 from spanwise.pipeline.collate import collate
+from spanwise.pipeline.label_cache import LABEL_SETS
 from spanwise.pipeline.pipeline import Task
 from spanwise.pipeline.torch_pipeline import TorchPipeline
-from spanwise.pipeline.torch_runner import LABEL_SETS, TorchRunner
+from spanwise.pipeline.torch_runner import TorchRunner
 from spanwise.seam.batch import Array, Batch, LabelTexts
 
 CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}

@@ -37,9 +37,9 @@ def built(builder: ExampleBuilder, document: Document) -> tuple[list[Example], L
     return builder.gold_examples(align(document))
 
 
-def test_a_short_document_is_one_example_with_its_pieces_and_gold(
-    builder: ExampleBuilder, tiny_encoder: Path
-) -> None:
+def test_a_short_document_is_one_example_with_its_pieces_and_gold(builder: ExampleBuilder, tiny_encoder: Path) -> None:
+    from transformers import AutoTokenizer
+
     document = Document.from_words(["Mara", "met", "Bo"], [(0, 1, "Person"), (2, 3, "Place")])
     (example,), lost = built(builder, document)
     tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)

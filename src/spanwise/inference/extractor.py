@@ -12,6 +12,7 @@ from spanwise.document import Document, Entity
 from spanwise.errors import InputError
 from spanwise.files import write_text
 from spanwise.inference.inputs import C, Text, Words, from_words, split_pairs, to_documents, with_entities
+from spanwise.inference.loading import is_exported, load_exported, load_trained
 from spanwise.inference.sources import model_folder
 from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
@@ -31,7 +32,8 @@ class Extractor:
     >>> extractor = Extractor.from_pretrained("runs/demo")
     >>> extractor("Mara Ostrow joined the University of Brenford.").entities
 
-    `threads` is how many threads PyTorch uses in this process for one batch, by default SPANWISE_THREADS.
+    `threads` is how many threads PyTorch uses in this process for one batch, by default SPANWISE_THREADS. An exported
+    model gets its threads when it is loaded.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class Extractor:
         threads: int | None = None,
     ) -> None:
         runtime.check_not_forked()
-        runtime.use_threads(threads)
+        pipeline.use_threads(threads)
         self.pipeline, self.card = pipeline, card
         self.token_budget = token_budget
         self.task = task or pipeline.task
@@ -61,17 +63,17 @@ class Extractor:
     ) -> Extractor:
         """Load a model folder, or download a model by its name on the hub (`owner/name`, or `hub:owner/name`).
 
-        `reader` names the member of a bundle that makes the predictions; by default the recipe's `model`.
-        `verify=False` skips the checksums of the folder's files.
+        A folder that `spanwise export` wrote runs on ONNX Runtime, without PyTorch. `reader` names the member of a
+        bundle that makes the predictions; by default the recipe's `model`. `verify=False` skips the checksums of the
+        folder's files.
         """
-        from spanwise.pipeline.folder import load
-
         runtime.check_not_forked()
         folder = model_folder(source)
-        pipeline, card = load(folder, reader, verify=verify), folder / MODEL_CARD
-        pipeline.model.to(runtime.resolve_device(device))
+        card = folder / MODEL_CARD
         text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
-        return cls(pipeline, card=text, threads=threads)
+        if is_exported(folder):
+            return cls(load_exported(folder, reader, device=device, threads=threads, verify=verify), card=text)
+        return cls(load_trained(folder, reader, device=device, verify=verify), card=text, threads=threads)
 
     def __reduce__(self) -> NoReturn:
         raise InputError(

@@ -54,7 +54,7 @@ def _download(name: str) -> Path:
     )
 
     try:
-        kinds = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "README.md"]
+        kinds = ["*.json", "*.onnx", "*.safetensors", "*.txt", "*.model", "*.jinja", "README.md"]
         return Path(snapshot_download(name, allow_patterns=kinds))
     except (RepositoryNotFoundError, LocalEntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]

@@ -61,8 +61,11 @@ class SpanNER(OneStageModel[SpanScores[Tensor]]):
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
     ) -> Output[SpanScores[Tensor], NoRows]:
-        vectors = self.span_vectors(encoded, batch)
-        return Output(SpanScores(self.classify(self.dropout(vectors))), NoRows())  # eq. 16   [N, 1 + E]
+        if self.training:
+            logits = self.classify(self.dropout(self.span_vectors(encoded, batch)))  # eq. 16   [N, 1 + E]
+        else:
+            logits = self.spans.projected(encoded, batch.proposals.spans, self.classify)
+        return Output(SpanScores(logits), NoRows())
 
     def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
         vectors: Tensor = self.spans(encoded, batch.proposals.spans)  # eqs. 13 to 15   [N, D]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.nn.pooling import MAX_EXPORT_LENGTH, span_max
@@ -41,8 +42,12 @@ class WidthEmbedding(nn.Module):
 
     def forward(self, spans: Tensor) -> Tensor:
         """spans [N, 3] -> [N, dim]"""
-        found: Tensor = self.table((spans[:, 2] - spans[:, 1] - 1).clamp(max=self.widest - 1))
+        found: Tensor = self.table(self.rows(spans))
         return found
+
+    def rows(self, spans: Tensor) -> Tensor:
+        """The row of the table for each span. [N, 3] -> [N]"""
+        return (spans[:, 2] - spans[:, 1] - 1).clamp(max=self.widest - 1)
 
 
 class BoundaryScores(nn.Module):
@@ -89,6 +94,24 @@ class SpanRepresentation(nn.Module):
                 encoded.sentence.index_select(0, spans[:, 0]),
             ]
         return torch.cat([*parts, self.widths(spans)], dim=-1)
+
+    def projected(self, encoded: Encoded, spans: Tensor, layer: nn.Linear) -> Tensor:
+        """`layer` of the span vectors without building them: W·[a; b] = W₁·a + W₂·b, and words are projected once.
+
+        spans [N, 3] -> [N, out]
+        """
+        row, first, last = spans[:, 0], spans[:, 1], spans[:, 2] - 1
+        length, dim = encoded.words.shape[1:]
+        *blocks, of_width = layer.weight.split([dim] * (self.dim // dim) + [self.widths.table.embedding_dim], dim=1)
+        scores: Tensor = F.linear(self.widths.table.weight, of_width, layer.bias)[self.widths.rows(spans)]
+        if self.how != "pooling":
+            begins, ends = (F.linear(encoded.words, block).flatten(0, 1) for block in blocks[:2])
+            scores = scores + begins[row * length + first] + ends[row * length + last]
+        if self.how != "boundary":
+            of_maximum, of_sentence = blocks[-2:]
+            pooled = max_pool_spans(encoded.words, spans, self.max_width)
+            scores = scores + F.linear(pooled, of_maximum) + F.linear(encoded.sentence, of_sentence)[row]
+        return scores
 
 
 class SpanLSTM(nn.Module):

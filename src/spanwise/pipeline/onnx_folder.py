@@ -1,4 +1,4 @@
-"""An exported model is a folder: config, schema, tokenizer.json and one ONNX graph per stage. It is read without torch."""
+"""The folder of an exported model: config, schema, tokenizer.json and one ONNX graph per stage; read without torch."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from spanwise.text.examples import Example, ExampleBuilder, LostGold
 from spanwise.text.pieces import WordPieces
 
 Threshold = float | Mapping[str, float]  # for all labels, or by label
-TOKEN_BUDGET = 4096  # word pieces of one batch, padding included
+TOKEN_BUDGET = 1024  # word pieces of one batch, padding included: larger ones leave the cache of a CPU
 log = logging.getLogger("spanwise")
 
 
@@ -77,6 +77,11 @@ class Pipeline:
         self.threshold = reader.traits.threshold if threshold is None else threshold
         self.task = self.task_for(schema)
         self._warned = False
+
+    def use_threads(self, count: int | None) -> None:
+        """The threads for one batch. A model on ONNX Runtime gets them when it is loaded."""
+        if count is not None:
+            raise InputError("give threads= where this model is loaded: Extractor.from_pretrained(FOLDER, threads=N).")
 
     def with_tuning(self, tuning: Tuning) -> Self:
         """The same model with other thresholds and temperatures; both share the weights."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import torch
 
+from spanwise import runtime
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.collate import collate
 from spanwise.pipeline.encoders import add_special_tokens, window_limits, word_encoder
@@ -38,6 +39,7 @@ class TorchPipeline(Pipeline):
         transformer: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
     ) -> None:
+        runtime.apply_threads()
         self.blueprint, self.tokenizer = blueprint, tokenizer
         self.members = blueprint.members(schema)
         tokens = [token for member in self.members for token in member.traits.special_tokens]
@@ -95,6 +97,9 @@ class TorchPipeline(Pipeline):
         pipeline = TorchPipeline(blueprint, schema, self.model.encoder.transformer, self.tokenizer)
         pipeline.model.load_state_dict(self.torch_runner.model.state_dict())
         return pipeline
+
+    def use_threads(self, count: int | None) -> None:
+        runtime.use_threads(count)
 
     def with_tuning(self, tuning: Tuning) -> Self:
         tuned = super().with_tuning(tuning)
