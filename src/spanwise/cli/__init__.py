@@ -10,6 +10,7 @@ from spanwise.cli import (  # noqa: F401
     corpora,
     demo,
     evaluate,
+    export,
     init,
     inspect,
     models,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -86,6 +88,23 @@ def export_graphs(pipeline: TorchPipeline, folder: Path) -> None:
             f"set encoder.max_pieces to {MAX_EXPORT_LENGTH}."
         )
     folder.mkdir(parents=True, exist_ok=True)
+    with _plain_attention(pipeline.torch_runner.model):
+        _export_stages(pipeline, folder)
+
+
+@contextmanager
+def _plain_attention(model: SpanModel) -> Iterator[None]:
+    """Attention of the encoder as products and a softmax, which ONNX Runtime fuses better than a whole."""
+    transformer = model.encoder.transformer
+    before = transformer.config._attn_implementation
+    transformer.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        transformer.set_attn_implementation(before)
+
+
+def _export_stages(pipeline: TorchPipeline, folder: Path) -> None:
     batch, model = _sample_batch(pipeline), pipeline.torch_runner.model
     given = _named(WORDS, batch.words) | {SPANS: batch.proposals.spans}
     encoded = _export_labels(model, batch.labels, folder) if batch.labels is not None else {}
@@ -151,6 +170,7 @@ def _export(graph: nn.Module, given: Mapping[str, Array], wanted: Sequence[str],
     """Every axis is dynamic but those of weights and bounds, which torch finds to be constant."""
     tensors = tuple(torch.from_numpy(np.ascontiguousarray(array)).clone() for array in given.values())
     axes = tuple(dict.fromkeys(range(tensor.ndim), torch.export.Dim.AUTO) for tensor in tensors)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of torchvision, which is not needed
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         torch.onnx.export(

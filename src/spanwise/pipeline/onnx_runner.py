@@ -22,6 +22,7 @@ SPANS = "spans"
 # before the names of label texts, of encoded labels, of features that stage one hands to stage two, and of rows
 TEXT_PREFIX, LABEL_PREFIX, FEATURE_PREFIX, ROW_PREFIX = "text_", "label_", "feature_", "rows_"
 Named = dict[str, Array]
+SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on CPU, the fused operator takes several times as long as its two parts
 
 
 class OnnxRunner:
@@ -69,7 +70,9 @@ class _Graph:
         options.enable_mem_pattern = False  # batches differ in shape
         options.log_severity_level = 3
         try:
-            self._session = InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            self._session = InferenceSession(
+                str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
+            )
         except Exception as error:  # the library has no common base class
             reason = str(error).strip().partition("\n")[0][:200]
             raise ModelError(f"{path}: ONNX Runtime cannot read it ({reason}); export the model again.") from None
