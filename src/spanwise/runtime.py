@@ -36,7 +36,7 @@ def set_threads(count: int | None = None) -> int:
     chosen = count or _threads_asked_for() or max(1, available_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _threads, _threads_pending = chosen, True
-    if "torch" in sys.modules:
+    if sys.modules.get("torch") is not None:
         apply_threads()
     return chosen
 

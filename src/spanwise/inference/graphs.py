@@ -35,6 +35,7 @@ from spanwise.seam.decoder import PredictedSpans
 from spanwise.seam.module import SpanModel, Tensors
 from spanwise.seam.runner import Arrays
 
+log = logging.getLogger("spanwise")
 SAMPLES = (Document("Somebody met somebody else in a town ."), Document("It rained in another one"))
 
 
@@ -88,8 +89,15 @@ def export_graphs(pipeline: TorchPipeline, folder: Path) -> None:
             f"set encoder.max_pieces to {MAX_EXPORT_LENGTH}."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    with _plain_attention(pipeline.torch_runner.model):
-        _export_stages(pipeline, folder)
+    try:
+        with _plain_attention(pipeline.torch_runner.model):
+            _export_stages(pipeline, folder)
+    except torch.onnx.OnnxExporterError as error:
+        log.debug("%s", error)
+        raise ModelError(
+            f"this {pipeline.reader.name} cannot be exported with its options: a part of it depends on the data in a "
+            f"way that a graph cannot express (--debug shows it)."
+        ) from error
 
 
 @contextmanager

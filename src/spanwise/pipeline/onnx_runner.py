@@ -19,6 +19,9 @@ LABELS, FORWARD, RESCORE = GRAPHS = "labels.onnx", "forward.onnx", "rescore.onnx
 WORDS = tuple(field.name for field in fields(Words))
 LABEL_TEXTS = tuple(field.name for field in fields(LabelTexts))
 SPANS = "spans"
+ONE_SPAN = np.array(
+    [[0, 0, 1]]
+)  # for batches with given entities: graphs need a candidate, but nobody reads its scores
 # before the names of label texts, of encoded labels, of features that stage one hands to stage two, and of rows
 TEXT_PREFIX, LABEL_PREFIX, FEATURE_PREFIX, ROW_PREFIX = "text_", "label_", "feature_", "rows_"
 Named = dict[str, Array]
@@ -37,7 +40,9 @@ class OnnxRunner:
         self._cache: LabelCache[Named] = LabelCache(lambda encoded: sum(array.size for array in encoded.values()))
 
     def forward(self, batch: Batch[Array]) -> StageOne:
-        given = {name: getattr(batch.words, name) for name in WORDS} | {SPANS: batch.proposals.spans}
+        spans = batch.proposals.spans
+        given: Named = {name: getattr(batch.words, name) for name in WORDS}
+        given[SPANS] = spans if len(spans) else ONE_SPAN
         if batch.labels is not None:
             given |= self._label_inputs(batch.labels)
         found = self._forward(given)
