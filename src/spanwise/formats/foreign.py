@@ -1,4 +1,4 @@
-"""Files of other tools: fields that look like labels, and the tool that writes them. They are named, but not read."""
+"""Files of other tools in forms that are not read: fields that look like labels, and the tool that writes them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,21 @@ _TEXT_COLUMNS = frozenset({"text", "word", "words", "token", "tokens", "sentence
 _TAG = re.compile(r"[BIESLUM]-\S+")
 _NAMES = {"CSV": "a CSV or TSV table"}
 _ADVICE = {
-    "Label Studio": "export it as CoNLL2003, or convert it to jsonl",
-    "CSV": "convert it to conll (one word and its tag per line, no header) or to jsonl",
+    "Label Studio": "export it as JSON, or convert it to jsonl",
+    "doccano": "export it as JSONL, or convert it to jsonl",
+    "spaCy": "save it as a .spacy file, or convert it to jsonl",
+    "Hugging Face datasets": "save it with save_to_disk or to_parquet, or convert it to jsonl",
+    "CSV": "give it the columns text, start, end and label, or convert it to conll (one word and its tag per line, no "
+    "header) or to jsonl",
 }
+_FORMATS = {
+    "Label Studio": "label-studio",
+    "doccano": "doccano",
+    "Prodigy": "prodigy",
+    "spaCy": "spacy",
+    "CSV": "csv",
+    "Hugging Face datasets": "huggingface-tags",
+}  # the usual form of the tool's files
 
 
 @dataclass(frozen=True)
@@ -44,9 +56,11 @@ class UnreadLabels:
         return None
 
     def sentence(self) -> str:
+        named = f"read a file of {self.tool} as {_FORMATS[self.tool]!r}, or " if self.tool in _FORMATS else ""
+        tool = described(self.tool) if self.tool and not named else named + _advice(None)
         return (
             f"not one entity was read, but the field {short_repr(self.field)} ({short_repr(self.value)}) looks like "
-            f"labels; {described(self.tool) if self.tool else _advice(None)}; remove the field if it is something else."
+            f"labels; {tool}; remove the field if it is something else."
         )
 
 
@@ -64,8 +78,14 @@ def _is_empty(value: Any) -> bool:
 
 
 def described(tool: str) -> str:
-    """What to do with a file of this tool."""
-    return f"this looks like {_NAMES.get(tool, f'a file of {tool}')}, which spanwise cannot read yet; {_advice(tool)}"
+    """What to do with a file of this tool in a form that is not read."""
+    form = "in a form that spanwise cannot read" if tool in _FORMATS else "which spanwise cannot read"
+    return f"this looks like {_NAMES.get(tool, f'a file of {tool}')}, {form}; {_advice(tool)}"
+
+
+def is_read_as(tool: str, format: str) -> bool:
+    """Whether the files of this tool are read in this format."""
+    return format.startswith(_FORMATS.get(tool, "?"))
 
 
 def _advice(tool: str | None) -> str:

@@ -28,6 +28,7 @@ class Writer:
     lossy: bool
     report: Report
     split_sentences: bool = False  # write the sentences of a document where a format has a place for them (CoNLL)
+    model_version: str | None = None  # the annotations are predictions of this model
 
     def note(self, text: str) -> None:
         self.report.notes.append(f"{'standard output' if self.path is None else self.path.name}: {text}")
@@ -120,6 +121,15 @@ def dumps(value: Any, document: Document) -> str:
             f"{named(document)} holds a value that JSON cannot ({error}); remove it from the metadata or the scores."
         )
         raise FormatError(reason) from None
+
+
+def array_chunks(records: Iterable[bytes]) -> Iterator[bytes]:
+    """A JSON array with a record on each line."""
+    opening = b"[\n"
+    for record in records:
+        yield opening + record
+        opening = b",\n"
+    yield b"\n]\n" if opening == b",\n" else b"[]\n"
 
 
 def named(document: Document) -> str:
