@@ -16,9 +16,11 @@ from spanwise.formats.conll import CONLL, CONLL_WEIBO
 from spanwise.formats.conll2012 import CONLL_2012
 from spanwise.formats.doccano import DOCCANO
 from spanwise.formats.dygie import DYGIE
+from spanwise.formats.entity_table import CSV
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
 from spanwise.formats.fields import short_repr
 from spanwise.formats.foreign import described, is_read_as
+from spanwise.formats.huggingface import HUGGINGFACE, HUGGINGFACE_TAGS
 from spanwise.formats.jsonl import JSONL
 from spanwise.formats.kbp import KBP, KBP_NAMES
 from spanwise.formats.label_studio import LABEL_STUDIO
@@ -29,6 +31,7 @@ from spanwise.formats.ontonotes import ONTONOTES
 from spanwise.formats.prodigy import PRODIGY
 from spanwise.formats.reading import Reader
 from spanwise.formats.report import Report
+from spanwise.formats.spacy_docs import SPACY
 from spanwise.formats.spert import SPERT
 from spanwise.formats.writing import Writer
 
@@ -43,7 +46,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         format.name: format
         for format in (
             *(BRAT, ACE, ACE_EVENTS, CONLL_2012, ONTONOTES, KBP, KBP_NAMES),
-            *(LABEL_STUDIO, PRODIGY, DOCCANO),
+            *(HUGGINGFACE, HUGGINGFACE_TAGS, SPACY, LABEL_STUDIO, PRODIGY, DOCCANO, CSV),
             *(DYGIE, ONEIE, SPERT, JSONL, CONLL_WEIBO, MSRA, CONLL),
         )
     }
@@ -221,7 +224,7 @@ def _other_format(path: Path | None, chosen: Format, *, guessed: bool) -> str:
     tool = Probe.of(path).tool if path is not None else None
     if tool and not is_read_as(tool, chosen.name):
         return f" But {described(tool)}."
-    if not guessed:
+    if not guessed or not chosen.example:
         return ""
     return (
         f" The format {chosen.name!r} is a guess; a record of it looks like this: {chosen.example}. "

@@ -68,7 +68,7 @@ class Format:
     `holds_heads`: it has a place for head regions; where it has none, they are refused or counted for it.
     `holds_annotators`: it says who annotated, so that one annotator can be chosen. `holds_predictions`: it can mark
     annotations as those of a model. `is_folder`: it is a folder of files, not one file. `example`: one record, for
-    messages."""
+    messages; empty for a binary format."""
 
     name: str
     matches: Callable[[Probe], bool]
