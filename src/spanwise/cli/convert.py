@@ -47,8 +47,9 @@ def convert(
     source_format = format_for_reading(source, from_, columns)
     target_format = to or format_for_writing(target)
     documents = read(source, from_, scheme=from_scheme, tag_columns=columns, skip_bad=skip_bad, report=report)
-    # a record of a format of words is a sentence already; its borders are kept
-    split = source_format in FORMATS and not FORMATS[source_format].needs_words
+    held = FORMATS.get(source_format)
+    # a record of most formats of words is a sentence already; its borders are kept
+    split = held is not None and (held.whole_texts or not held.needs_words)
     if target_format in FORMATS and FORMATS[target_format].needs_words:
         documents = map(ensure_words, documents)
     watched = _watched(documents)

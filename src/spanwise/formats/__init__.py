@@ -33,6 +33,7 @@ from spanwise.formats.reading import Reader
 from spanwise.formats.report import Report
 from spanwise.formats.spacy_docs import SPACY
 from spanwise.formats.spert import SPERT
+from spanwise.formats.webanno import WEBANNO
 from spanwise.formats.writing import Writer
 
 __all__ = [
@@ -46,7 +47,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         format.name: format
         for format in (
             *(BRAT, ACE, ACE_EVENTS, CONLL_2012, ONTONOTES, KBP, KBP_NAMES),
-            *(HUGGINGFACE, HUGGINGFACE_TAGS, SPACY, LABEL_STUDIO, PRODIGY, DOCCANO, CSV),
+            *(WEBANNO, HUGGINGFACE, HUGGINGFACE_TAGS, SPACY, LABEL_STUDIO, PRODIGY, DOCCANO, CSV),
             *(DYGIE, ONEIE, SPERT, JSONL, CONLL_WEIBO, MSRA, CONLL),
         )
     }

@@ -67,7 +67,8 @@ class Format:
     """`needs_words`: the format holds words, so that a document must be segmented before it is written.
     `holds_heads`: it has a place for head regions; where it has none, they are refused or counted for it.
     `holds_annotators`: it says who annotated, so that one annotator can be chosen. `holds_predictions`: it can mark
-    annotations as those of a model. `is_folder`: it is a folder of files, not one file. `example`: one record, for
+    annotations as those of a model. `is_folder`: it is a folder of files, not one file. `whole_texts`: its
+    records are texts, even if it holds words; those of other formats of words are sentences. `example`: one record, for
     messages; empty for a binary format."""
 
     name: str
@@ -81,3 +82,4 @@ class Format:
     holds_predictions: bool = False
     suffixes: tuple[str, ...] = ()
     is_folder: bool = False
+    whole_texts: bool = False

@@ -135,4 +135,5 @@ SPACY = Format(
     needs_words=True,
     example="",
     suffixes=(".spacy",),
+    whole_texts=True,
 )

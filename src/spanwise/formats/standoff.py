@@ -56,7 +56,7 @@ class Standoff:
         places: dict[Hashable, int] = {}
         empty: set[Hashable] = set()
         for mark, (start, end) in zip(self.marks, bounds, strict=False):
-            start, end = _trimmed(text, start, end, report)
+            start, end = trimmed(text, start, end, report)
             if start == end:
                 report.drop(_EMPTY)
                 empty.add(mark.id)
@@ -117,8 +117,8 @@ def _flat(text: str) -> str:
     return "".join(text.split())
 
 
-def _trimmed(text: str, start: int, end: int, report: Report) -> Bounds:
-    """The bounds without white space at the borders."""
+def trimmed(text: str, start: int, end: int, report: Report) -> Bounds:
+    """The bounds without white space at the borders; equal if there is nothing else."""
     covered = text[start:end]
     first, last = end - len(covered.lstrip()), start + len(covered.rstrip())
     if first >= last:
