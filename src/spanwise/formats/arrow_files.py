@@ -119,6 +119,9 @@ def _data_files(folder: Path) -> list[Path]:
         splits = _json_object(folder / _SPLITS).get("splits")
         names = ", ".join(str(folder / str(name)) for name in splits) if isinstance(splits, list) else "its folders"
         raise FormatError(f"this folder holds the splits of a data set; give one of them: {names}.", folder)
+    if not (folder / _STATE).is_file():
+        reason = f"the folder holds no documents: {_STATE} is not in it; give a folder that `save_to_disk` made."
+        raise FormatError(reason, folder)
     state = _json_object(folder / _STATE).get("_data_files")
     files = [folder / Path(str(file.get("filename"))).name for file in state or () if isinstance(file, dict)]
     if missing := [file for file in files if not file.is_file()]:

@@ -112,6 +112,8 @@ def _read(reader: Reader) -> Iterator[Document]:
     lines = _lines(reader)
     header = next((line for line in lines if line.strip()), "")
     layout = _layout(header.rstrip("\r\n"))
+    if not header:
+        return
     if layout is None:
         raise FormatError(
             "the header does not name a text, a start, an end and a label; name the columns 'text', 'start', 'end' and "

@@ -56,12 +56,16 @@ class UnreadLabels:
         return None
 
     def sentence(self) -> str:
-        named = f"read a file of {self.tool} as {_FORMATS[self.tool]!r}, or " if self.tool in _FORMATS else ""
-        tool = described(self.tool) if self.tool and not named else named + _advice(None)
         return (
             f"not one entity was read, but the field {short_repr(self.field)} ({short_repr(self.value)}) looks like "
-            f"labels; {tool}; remove the field if it is something else."
+            f"labels; {self._advice()}; remove the field if it is something else."
         )
+
+    def _advice(self) -> str:
+        if self.tool not in _FORMATS:
+            return described(self.tool) if self.tool else _advice(None)
+        named = f"read it as {_FORMATS[self.tool]!r} if its records are of that form"
+        return f"this looks like {_name(self.tool)}; {named}, else {_advice(self.tool)}"
 
 
 def _holds_labels(field: str, value: Any) -> bool:
@@ -80,12 +84,16 @@ def _is_empty(value: Any) -> bool:
 def described(tool: str) -> str:
     """What to do with a file of this tool in a form that is not read."""
     form = "in a form that spanwise cannot read" if tool in _FORMATS else "which spanwise cannot read"
-    return f"this looks like {_NAMES.get(tool, f'a file of {tool}')}, {form}; {_advice(tool)}"
+    return f"this looks like {_name(tool)}, {form}; {_advice(tool)}"
 
 
 def is_read_as(tool: str, format: str) -> bool:
     """Whether the files of this tool are read in this format."""
     return format.startswith(_FORMATS.get(tool, "?"))
+
+
+def _name(tool: str) -> str:
+    return _NAMES.get(tool, f"a file of {tool}")
 
 
 def _advice(tool: str | None) -> str:

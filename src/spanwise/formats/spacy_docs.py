@@ -35,6 +35,8 @@ def _read(reader: Reader) -> Iterator[Document]:
     tokens = optional_module("spacy.tokens", "spacy", "a .spacy file")
     with reader.open() as stream:
         packed = stream.read()
+    if not packed.strip(b"\xef\xbb\xbf\n"):
+        return
     if len(_unpacked(packed, _MAX_SIZE + 1)) > _MAX_SIZE:
         raise FormatError(f"the file holds more than {_MAX_SIZE // 2**20:,} MB; split it into several.", reader.name)
     reader.report.bytes_read += len(packed)
