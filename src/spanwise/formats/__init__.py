@@ -225,7 +225,7 @@ def _other_format(path: Path | None, chosen: Format, *, guessed: bool) -> str:
     tool = Probe.of(path).tool if path is not None else None
     if tool and not is_read_as(tool, chosen.name):
         return f" But {described(tool)}."
-    if not guessed or not chosen.example:
+    if not guessed or not chosen.example or "\n" in chosen.example:  # a line of its own says what the file is
         return ""
     return (
         f" The format {chosen.name!r} is a guess; a record of it looks like this: {chosen.example}. "

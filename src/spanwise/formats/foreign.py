@@ -103,8 +103,6 @@ def _advice(tool: str | None) -> str:
 def tool_of_file(path: Path, lines: Iterable[str], value: Any) -> str | None:
     """The tool that writes such files, by the first JSON value, the header of a table or the extension."""
     first = next((line for line in lines if line.strip()), "")
-    if path.suffix.lower() == ".spacy":
-        return "spaCy"
     if value is None and (path.suffix.lower() == ".csv" or is_header(re.split("[,;|\t]", first))):
         return "CSV"
     return tool_of(value)

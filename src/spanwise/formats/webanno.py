@@ -165,7 +165,7 @@ class _File:
         return _ID_COLUMNS + sum(layer.width for layer in self.layers)
 
     def _add_unit(self, line: Line, text: str) -> None:
-        cells = text.split("\t")
+        cells = text.removesuffix("\t").split("\t")  # each cell may end in a tab
         offsets = _OFFSETS.fullmatch(cells[1]) if len(cells) >= _ID_COLUMNS else None
         if offsets is None or not _UNIT.fullmatch(cells[0]) or not self.sentences:
             raise FormatError(
@@ -174,7 +174,7 @@ class _File:
                 f"correct the line.",
                 line=line.number,
             )
-        if not self.columns <= len(cells) <= self.columns + 1:  # each cell may end in a tab
+        if len(cells) != self.columns:
             raise FormatError(
                 f"the line has {len(cells)} cells, but the layers of the file need {self.columns}; correct it.",
                 line=line.number,
