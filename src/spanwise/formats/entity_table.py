@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from spanwise.document import Document
@@ -144,8 +145,8 @@ def _lines(reader: Reader) -> Iterator[str]:
 def _documents(lines: Iterator[str], layout: _Layout, reader: Reader) -> Iterator[tuple[int, list[_Row]]]:
     """The rows of each document, which stand together."""
     finished: set[bytes] = set()
-    for key, group in groupby(_rows(lines, layout, reader), layout.document):
-        rows = list(group)
+    for key, group in groupby(_rows(lines, layout, reader), itemgetter(0)):
+        rows = [row for _, row in group]
         digest = blake2b(key.encode(), digest_size=16).digest()
         if digest in finished:
             error = FormatError(f"the rows of {short_repr(key)} do not stand together; sort the table by document.")
@@ -154,14 +155,16 @@ def _documents(lines: Iterator[str], layout: _Layout, reader: Reader) -> Iterato
         yield rows[0].line, rows
 
 
-def _rows(lines: Iterator[str], layout: _Layout, reader: Reader) -> Iterator[_Row]:
+def _rows(lines: Iterator[str], layout: _Layout, reader: Reader) -> Iterator[tuple[str, _Row]]:
+    """The rows, each after what it has in common with the other rows of its document."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD))
     rows = csv.reader(lines, delimiter=layout.separator, strict=True)
     line = 2
     try:
         for cells in rows:
             if cells:
-                yield layout.row(line, cells)
+                row = layout.row(line, cells)
+                yield layout.document(row), row
             line = rows.line_num + 2  # after the header
     except (csv.Error, FormatError) as error:
         found = (

@@ -20,6 +20,7 @@ from spanwise.plural import counted
 
 _LABEL, _TEXT = "label", "text"  # the names of the tags in Label Studio's own template for named entities
 _REGION, _RELATION = "labels", "relation"  # types of results
+_ELSEWHERE = ("hypertextlabels", "paragraphlabels", "timelinelabels")  # regions that are not in a plain text
 _ANNOTATIONS = ("annotations", "completions", "predictions")
 _EXPORTED = frozenset({"id", "annotation_id", "annotator", "created_at", "updated_at", "lead_time"})  # by JSON-MIN
 
@@ -141,9 +142,7 @@ def _version(
 def _is_region(result: dict[str, Any]) -> bool:
     """Whether a result is a labeled stretch of the text. One of another kind of text is refused."""
     value, kind = result.get("value"), result.get("type")
-    if kind in {"hypertextlabels", "paragraphlabels", "timelinelabels"} or (
-        isinstance(value, dict) and "startOffset" in value
-    ):
+    if kind in _ELSEWHERE or (isinstance(value, dict) and "startOffset" in value):
         raise FormatError(
             f"the task has regions of the type {short_repr(kind)}, whose offsets count inside HTML elements or "
             f"paragraphs; only tasks with a <Text> tag can be read."
