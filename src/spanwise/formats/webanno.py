@@ -149,6 +149,8 @@ class _File:
         file, in_text = cls(), False
         for line in reader.lines():
             text = line.decode()
+            if text.startswith("#T_") and file.sentences:
+                raise FormatError("a layer is named after the first sentence; move it to the top.", line=line.number)
             if text.startswith("#T_"):
                 file.layers.append(_Layer.parse(text, file.columns))
             elif text.startswith("#Text="):
