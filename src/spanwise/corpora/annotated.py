@@ -35,7 +35,7 @@ def read_versions(
             "several annotators."
         )
     if alone:
-        report.notes.append(f"{counted(alone, 'text has', 'texts have')} one annotator only and says nothing")
+        report.notes.append(f"{counted(alone, 'text has', 'texts have')} one annotator only and no part in the scores")
     return list(texts.values())
 
 
