@@ -51,8 +51,9 @@ def test_a_document_is_a_row_per_entity_and_relation() -> None:
 def test_csv_quotes_what_needs_it_and_counts_possible_formulas(tmp_path: Path) -> None:
     csv_writer = writer(tmp_path / "out.csv")
     tables.write_csv([EMPTY, MEETING], csv_writer)
+    texts = [Row(0, None, "document", "", 1.0, text=EMPTY.text), Row(1, "a", "document", "", 1.0, text=MEETING.text)]
     assert [tuple(row.values()) for row in read_csv(tmp_path / "out.csv")] == [
-        tuple("" if cell is None else str(cell) for cell in row) for row in ROWS
+        tuple("" if cell is None else str(cell) for cell in row) for row in [*texts, *ROWS]
     ]
     assert csv_writer.report.written == 2
     (note,) = csv_writer.report.notes
@@ -77,7 +78,8 @@ def test_every_text_survives_a_table(tmp_path: Path, text: str, label: str, id: 
     document = Document(text, (), (Entity(0, len(text), label),), (Relation(0, 0, label),), id)
     for write, name in ((tables.write_csv, "any.csv"), (tables.write_parquet, "any.parquet")):
         write([document], writer(tmp_path / name))
-    entity, relation = read_csv(tmp_path / "any.csv")
+    whole, entity, relation = read_csv(tmp_path / "any.csv")
+    assert (whole["kind"], whole["text"]) == ("document", text)
     assert (entity["text"], entity["label"], entity["id"]) == (text, label, id)
     assert (relation["head_text"], relation["tail_label"], relation["text"]) == (text, label, "")
     assert [tuple(row) for row in rows(document, 0)] == read_parquet(tmp_path / "any.parquet")

@@ -65,7 +65,9 @@ def test_every_named_column_of_tags_is_scored(command: Command, trained: Path, t
 
 @pytest.mark.parametrize("options", [["--tag-columns", "2"], ["--format", "conll"], ["--skip-bad"]], ids=lambda o: o[0])
 def test_options_of_files_are_refused_without_files(command: Command, trained: Path, options: list[str]) -> None:
-    sentence = "--format, --tag-columns and --skip-bad are for files; give labeled files, or leave them out."
+    sentence = (
+        "--format, --tag-columns, --annotator and --skip-bad are for files; give labeled files, or leave them out."
+    )
     assert command("evaluate", trained, *options).refusal == sentence
 
 

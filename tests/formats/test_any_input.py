@@ -19,7 +19,8 @@ KEYS = st.sampled_from([
     "text", "words", "entities", "relations", "id", "metadata", "start", "end", "label", "score", "head", "tail",
     "type", "tokens", "orig_id", "doc_key", "sentences", "ner", "events", "clusters", "entity_mentions",
     "event_mentions", "relation_mentions", "trigger", "event_type", "arguments", "entity_id", "role", "sentence",
-    "wnd_id",
+    "wnd_id", "data", "annotations", "result", "value", "labels", "from_id", "to_id", "completed_by", "predictions",
+    "model_version", "start_offset", "end_offset", "spans", "answer", "head_span", "child", "meta",
 ])  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(max_size=3) | st.just("a b")
 VALUES = st.recursive(
@@ -65,7 +66,7 @@ def test_any_bytes(format, content):
     read_whatever(content, format)
 
 
-@pytest.mark.parametrize("format", ["jsonl", "spert", "dygie", "oneie"])
+@pytest.mark.parametrize("format", ["jsonl", "spert", "dygie", "oneie", "label-studio", "doccano", "prodigy"])
 @settings(max_examples=100, deadline=None)
 @given(st.lists(RECORDS, max_size=3))
 def test_any_json(format, records):
@@ -80,6 +81,53 @@ def test_detection_of_anything(content):
         path.write_bytes(content)
         with expecting_at_most_a_format_error(folder):
             assert detect(path) in FORMATS
+
+
+NESTED = {
+    "label-studio": lambda results: {"data": {"text": "Ann Lee"}, "annotations": [{"result": results}]},
+    "prodigy": lambda spans: {"text": "Ann Lee", "spans": spans, "relations": spans, "tokens": spans},
+    "doccano": lambda rows: {"text": "Ann Lee", "entities": rows, "relations": rows},
+}
+ITEMS = st.dictionaries(
+    st.sampled_from(
+        ["id", "type", "value", "start", "end", "label", "labels", "from_id", "to_id", "head", "child", "text"]
+    ),
+    st.sampled_from(
+        ["labels", "relation", "a", "Ann", 0, 3, -1, None, ["X"], {}, {"start": 0, "end": 3, "labels": ["X"]}]
+    ),
+)
+
+
+@pytest.mark.parametrize("format", sorted(NESTED))
+@settings(max_examples=100, deadline=None)
+@given(st.lists(ITEMS, max_size=3))
+def test_any_items_of_a_tool(format, items):
+    read_whatever(json.dumps(NESTED[format](items)).encode(), format)
+
+
+TABLES = st.lists(
+    st.sampled_from(["text,start,end,label", "Ann,0,3,PER", "Ann,0", '"Ann', "Ann,a,b,", ",,,", "Ann,,,", "Bo,9,9,X"]),
+    max_size=5,
+).map(lambda rows: "\n".join(["text,start,end,label", *rows]).encode())
+LAYER_LINES = (
+    *("#T_SP=x.E|label", "#T_RL=x.R|l|BT_x.E", "#T_SP=", "#T_CH=a|b", "#Text=Ann Lee", "#Text=", "", "1-1"),
+    *("1-1\t0-3\tAnn\tP[1]", "1-2\t4-7\tLee\tP[1]", "1-2\t4-7\tLee\tP|Q[2]\tr\t1-1[1_2]", "1-1.1\t0-0\t\tP"),
+)
+LAYERS = st.lists(st.sampled_from(LAYER_LINES), max_size=8).map(
+    lambda lines: "\n".join(["#FORMAT=WebAnno TSV 3.3", *lines]).encode()
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TABLES)
+def test_any_table(content):
+    read_whatever(content, "csv")
+
+
+@settings(max_examples=200, deadline=None)
+@given(LAYERS)
+def test_any_layers(content):
+    read_whatever(content, "webanno")
 
 
 CORPORA = {

@@ -21,7 +21,8 @@ TRIGGER_LINK = Document.from_words(
 HEADED = Document.from_words(["the", "new", "president"], id="d10").with_annotations(
     [Entity(0, 17, "PER", head=Offsets(8, 17)), Entity(4, 7, "X")]
 )
-TOKEN_FORMATS = sorted(name for name, format in FORMATS.items() if format.needs_words and format.write)
+# WebAnno has parts of tokens
+TOKEN_FORMATS = sorted(n for n, format in FORMATS.items() if format.needs_words and format.write and n != "webanno")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from document_strategies import (
     CHARACTERS,
     character_documents,
@@ -21,7 +22,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spanwise.document import Document
-from spanwise.formats import read, write
+from spanwise.formats import Report, read, standoff, write
 from spanwise.formats.schemes import SCHEMES, merged_in_io
 from spanwise.formats.tokens import word_spans
 
@@ -117,6 +118,65 @@ def test_brat_keeps_events(document):
 def test_formats_agree_on_what_a_document_says(document):
     by_spert = through_file([document], "spert")
     assert through_file(through_file(by_spert, "jsonl"), "spert") == [document]
+
+
+TOOLS = ("label-studio", "doccano", "prodigy", "csv", "huggingface", "webanno")
+
+
+@pytest.mark.parametrize("format", TOOLS)
+@settings(max_examples=30, deadline=None)
+@given(character_documents(scored=False))
+def test_tools_keep_any_text_with_its_entities_and_relations(format, document):
+    if format in {"csv", "huggingface", "webanno"}:
+        document = replace(document, metadata={})
+    elif format == "doccano":  # they are fields of the record there
+        document = replace(document, metadata={f"meta {key}": value for key, value in document.metadata.items()})
+    document = replace(trimmed(document), id="d")
+    assume(document.text.strip())
+    (read_back,) = through_file([document], format)
+    assert content(replace(read_back, words=())) == content(document)
+    assert read_back.metadata == document.metadata
+
+
+@few
+@given(character_documents(labels=st.sampled_from("AB")))
+def test_predictions_keep_their_scores_in_label_studio(document):
+    document = trimmed(replace(document, words=(), id="d"))
+    with tempfile.TemporaryDirectory() as folder:
+        write([document], Path(folder) / "x", "label-studio", model_version="v1")
+        assert list(read(Path(folder) / "x", annotator="v1")) == [document]
+
+
+PRINTED = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=4)
+
+
+@few
+@given(word_documents(words=PRINTED))
+def test_spacy_keeps_words_and_nested_entities(document):
+    pytest.importorskip("spacy", reason="the extra spacy is not installed")
+    document = replace(document, relations=(), id="")
+    (read_back,) = through_file([document], "spacy")
+    assert (read_back.text, read_back.words) == (document.text, document.words)
+    assert set(read_back.entities) == set(document.entities)
+
+
+@few
+@given(st.lists(flat_documents(words=PRINTED, labels=PRINTED), min_size=1, max_size=3), st.sampled_from(SCHEMES))
+def test_tags_of_hugging_face_keep_flat_entities_in_every_scheme(documents, scheme):
+    assume(not mostly_chinese(documents))
+    assume(scheme != "IO" or not any(merged_in_io(word_spans(document)) for document in documents))
+    with tempfile.TemporaryDirectory() as folder:
+        write(documents, Path(folder) / "x.parquet", "huggingface-tags", scheme=scheme)
+        assert list(read(Path(folder) / "x.parquet", scheme=scheme)) == documents
+
+
+def trimmed(document: Document) -> Document:
+    """The document without heads and with entities that have no white space at their borders, as tools store them."""
+    report = Report()
+    bounds = [standoff.trimmed(document.text, e.start, e.end, report) for e in document.entities]
+    moved = [replace(e, start=a, end=b, head=None) for e, (a, b) in zip(document.entities, bounds, strict=True)]
+    whole = document.with_predictions(moved, document.relations)
+    return whole.select_entities(index for index, (start, end) in enumerate(bounds) if start < end)
 
 
 def through_file_with_scheme(documents: list[Document], scheme: str) -> list[Document]:

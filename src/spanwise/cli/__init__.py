@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spanwise.cli import (  # noqa: F401
+    agreement,
     analyze,
     attention,
     benchmark,

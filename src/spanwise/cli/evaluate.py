@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, emit_json, err, out
-from spanwise.cli.options import TagColumns
+from spanwise.cli.options import AnnotatorName, TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import CorpusError, InputError
 from spanwise.plural import counted
@@ -41,6 +42,7 @@ def evaluate(
     split: Annotated[str, typer.Option(help="The split of the corpus or recipe.")] = "test",
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
     tag_columns: TagColumns = None,
+    annotator: AnnotatorName = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
     ] = None,
@@ -67,8 +69,10 @@ def evaluate(
     """
     if files and corpus is not None:
         raise InputError("give either labeled files or --corpus NAME.")
-    if not files and (format or tag_columns or skip_bad):
-        raise InputError("--format, --tag-columns and --skip-bad are for files; give labeled files, or leave them out.")
+    if not files and (format or tag_columns or annotator or skip_bad):
+        raise InputError(
+            "--format, --tag-columns, --annotator and --skip-bad are for files; give labeled files, or leave them out."
+        )
     from spanwise import runtime
     from spanwise.evaluation import evaluate as score
     from spanwise.evaluation import unreachable_notices
@@ -77,7 +81,7 @@ def evaluate(
 
     folder = model_folder(model)
     if files:
-        gold, report = labeled_files(files, format, tag_columns, skip_bad)
+        gold, report = labeled_files(files, format, tag_columns, annotator, skip_bad)
     else:
         gold, report = labeled_documents(folder, corpus, split)
     runtime.set_threads(threads)
@@ -96,15 +100,15 @@ def evaluate(
 
 
 def labeled_files(
-    files: list[Path], format: str | None, tag_columns: str | None, skip_bad: bool
+    files: list[Path], format: str | None, tag_columns: str | None, annotator: str | None, skip_bad: bool
 ) -> tuple[list[AlignedDocument], Report]:
     """The labeled documents of files, each aligned once, and what was found while reading them."""
     from spanwise.formats import Report, parse_columns, read
     from spanwise.text.alignment import align
 
     report, columns = Report(), parse_columns(tag_columns)
-    documents = (read(file, format, tag_columns=columns, skip_bad=skip_bad, report=report) for file in files)
-    return list(map(align, chain.from_iterable(documents))), report
+    asked = partial(read, format=format, tag_columns=columns, annotator=annotator, skip_bad=skip_bad, report=report)
+    return list(map(align, chain.from_iterable(map(asked, files)))), report
 
 
 def labeled_documents(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, err, out
-from spanwise.cli.options import TagColumns
+from spanwise.cli.options import AnnotatorName, TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
@@ -25,6 +25,7 @@ def init(
     test: Annotated[list[Path] | None, typer.Option(help="A file to score the model on; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
     tag_columns: TagColumns = None,
+    annotator: AnnotatorName = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Keep three of the encoder's six layers: about twice as fast, a lower F1.")
     ] = False,
@@ -54,7 +55,11 @@ def init(
     report, columns = formats.Report(), formats.parse_columns(tag_columns)
     with err.status("reading"):
         corpus = corpora.from_files(
-            *(splits["train"], splits["dev"], splits["test"]), format=format, tag_columns=columns, report=report
+            *(splits["train"], splits["dev"], splits["test"]),
+            format=format,
+            tag_columns=columns,
+            annotator=annotator,
+            report=report,
         )
         found = profile(align(document) for document in corpus.splits["train"])
     print_report(report)
@@ -63,9 +68,8 @@ def init(
     has_dev = bool(splits["dev"]) or can_split_off(corpus.splits["train"], DEV_SHARE)
     if not has_dev:
         err.print("note: the documents are too few to split dev off; the last epoch is kept.", markup=False)
-    recipe_text = partial(
-        recommend, found, splits, recipe, format, tag_columns=columns, split_off_dev=has_dev, fast=fast
-    )
+    reading = {"tag_columns": list(columns), "annotator": annotator}
+    recipe_text = partial(recommend, found, splits, recipe, format, reading=reading, split_off_dev=has_dev, fast=fast)
     write_text(recipe, recipe_text())
     if probe and (timing := _timing(recipe)):
         write_text(recipe, recipe_text(timing))

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from spanwise.cli.app import app, emit_json, err, out
-from spanwise.cli.options import TagColumns
+from spanwise.cli.options import AnnotatorName, TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.plural import counted
 
@@ -37,6 +37,7 @@ def inspect(
     test: Annotated[list[Path] | None, typer.Option(help="A file of the test split; may be repeated.")] = None,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
     tag_columns: TagColumns = None,
+    annotator: AnnotatorName = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the corpora; default: $SPANWISE_DATA.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -51,7 +52,7 @@ def inspect(
     report, columns = Report(), parse_columns(tag_columns)
     with err.status("reading and counting"):
         found = inspect_corpus(
-            _corpus(corpus, files or [], dev or [], test or [], format, columns, data, skip_bad, report)
+            _corpus(corpus, files or [], dev or [], test or [], format, columns, annotator, data, skip_bad, report)
         )
     print_report(report)
     if json:
@@ -67,6 +68,7 @@ def _corpus(
     test: list[Path],
     format: str | None,
     columns: tuple[int, ...],
+    annotator: str | None,
     data: Path | None,
     skip_bad: bool,
     report: Report,
@@ -77,15 +79,22 @@ def _corpus(
     if (name is None) == (not files):
         raise InputError("give either a corpus by name (--corpus) or files of your own.")
     if name is not None:
-        if dev or test or format or columns or skip_bad:
+        if dev or test or format or columns or annotator or skip_bad:
             raise InputError(
-                "--dev, --test, --format, --tag-columns and --skip-bad are for files; leave them out with --corpus."
+                "--dev, --test, --format, --tag-columns, --annotator and --skip-bad are for files; leave them out with "
+                "--corpus."
             )
         return corpora.load(name, data)
     if not dev and not test:
         files, dev, test = corpora.infer_splits(files)
     return corpora.from_files(
-        *(files, dev, test), format=format, tag_columns=columns, skip_bad=skip_bad, report=report, check_labels=False
+        *(files, dev, test),
+        format=format,
+        tag_columns=columns,
+        annotator=annotator,
+        skip_bad=skip_bad,
+        report=report,
+        check_labels=False,
     )
 
 

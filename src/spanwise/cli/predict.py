@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanwise.cli.app import app, err, out
-from spanwise.cli.options import TagColumns
+from spanwise.cli.options import AnnotatorName, TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 from spanwise.plural import counted
@@ -59,6 +59,7 @@ def predict(
         str | None, typer.Option("--from", help="Format of the input, or text; default: detected.")
     ] = None,
     tag_columns: TagColumns = None,
+    annotator: AnnotatorName = None,
     to: Annotated[
         str | None, typer.Option("--to", help="Format of the output, also csv or parquet; default: by its extension.")
     ] = None,
@@ -120,7 +121,7 @@ def predict(
         raise InputError("--given keeps the entities of the input; leave out --lines and the thresholds of entities.")
     if lines and tag_columns:
         raise InputError("--lines reads plain text, which has no --tag-columns; leave one of them out.")
-    read = Source(source, lines, from_, parse_columns(tag_columns), text_column, given, skip_bad, part_size)
+    read = Source(source, lines, from_, parse_columns(tag_columns), annotator, text_column, given, skip_bad, part_size)
     descriptions = None if labels is None else Descriptions.load(labels).entities
     own = tuple(label_threshold or ())
     asked = Extraction(model, device, reader, descriptions, threshold, own, relation_threshold, given)
@@ -164,7 +165,7 @@ def _batch(
     from spanwise.inference.batch.output import Output, output_format
     from spanwise.inference.batch.run import Batch, LocalEngine
 
-    batch = Batch(source, asked, Output(target, output_format(target, to), lossy))
+    batch = Batch(source, asked, Output(target, output_format(target, to), lossy, Path(asked.model).name))
 
     try:
         with _shown(batch.progress) as batch.watch:

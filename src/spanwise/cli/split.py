@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spanwise.cli.app import app, emit_json, out
-from spanwise.cli.options import TagColumns
+from spanwise.cli.options import AnnotatorName, TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 from spanwise.plural import counted
@@ -23,6 +23,7 @@ def split(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the shuffle.")] = 1,
     format: Annotated[str | None, typer.Option(help="Format of the files; default: detected.")] = None,
     tag_columns: TagColumns = None,
+    annotator: AnnotatorName = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
@@ -41,7 +42,9 @@ def split(
         raise InputError(f"{taken[0]} exists; give another --out.")
     report = formats.Report()
     columns = formats.parse_columns(tag_columns)
-    corpus = corpora.from_files(files, format=format, tag_columns=columns, skip_bad=skip_bad, report=report)
+    corpus = corpora.from_files(
+        files, format=format, tag_columns=columns, annotator=annotator, skip_bad=skip_bad, report=report
+    )
     parts = split_documents(corpus.split("train"), shares, seed)
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in parts.items():

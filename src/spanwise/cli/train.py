@@ -105,7 +105,7 @@ def _has_test_split(data: DataOptions) -> bool:
 def _reading_options(data: DataOptions) -> list[str]:
     """The options with which `spanwise evaluate` reads a file as the recipe reads its own."""
     columns = ",".join(map(str, data.tag_columns))
-    named = {"--format": data.format, "--tag-columns": columns}
+    named = {"--format": data.format, "--tag-columns": columns, "--annotator": data.annotator}
     return [part for option, value in named.items() if value for part in (option, value)]
 
 

@@ -182,7 +182,7 @@ def _gold(
     from spanwise.text.alignment import align
 
     if file is not None:
-        gold, report = labeled_files([file], format, None, False)
+        gold, report = labeled_files([file], format, None, None, False)
     else:
         gold, report = labeled_documents(folder, corpus, split, verb="tune")
     print_report(report)

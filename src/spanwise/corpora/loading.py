@@ -92,6 +92,7 @@ def from_files(
     format: str | None = None,
     scheme: str | None = None,
     tag_columns: Sequence[int] = (),
+    annotator: str | None = None,
     skip_bad: bool = False,
     report: formats.Report | None = None,
     check_labels: bool = True,
@@ -105,7 +106,13 @@ def from_files(
     if not paths["train"]:
         raise InputError("no training file was given; give at least one.")
     read = partial(
-        formats.read, format=format, scheme=scheme, tag_columns=tag_columns, skip_bad=skip_bad, report=report
+        formats.read,
+        format=format,
+        scheme=scheme,
+        tag_columns=tag_columns,
+        annotator=annotator,
+        skip_bad=skip_bad,
+        report=report,
     )
     splits = {split: tuple(chain.from_iterable(map(read, files))) for split, files in paths.items() if files}
     schema = Schema.from_documents(splits["train"])

@@ -54,6 +54,10 @@ class DataOptions(BaseModel):
     tag_columns: tuple[Annotated[int, Field(ge=2, le=1000)], ...] = Field(
         (), description="columns of CoNLL files that hold tags, counted from 1 (the word); `[]`: the last"
     )
+    annotator: str | None = Field(
+        None,
+        description="of texts with several annotators: the name of one, or `majority`; null: such texts are refused",
+    )
     skip_bad: bool = Field(False, description="skip bad records with a warning instead of stopping")
     overlaps: Literal["refuse", "outermost"] = Field(
         "refuse",

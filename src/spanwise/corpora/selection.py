@@ -144,6 +144,7 @@ def _loaded(options: DataOptions, report: Report) -> Corpus:
         format=options.format,
         scheme=options.scheme,
         tag_columns=options.tag_columns,
+        annotator=options.annotator,
         skip_bad=options.skip_bad,
         report=report,
     )

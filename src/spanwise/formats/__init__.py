@@ -14,18 +14,26 @@ from spanwise.formats.base import Format, Probe
 from spanwise.formats.brat import BRAT
 from spanwise.formats.conll import CONLL, CONLL_WEIBO
 from spanwise.formats.conll2012 import CONLL_2012
+from spanwise.formats.doccano import DOCCANO
 from spanwise.formats.dygie import DYGIE
+from spanwise.formats.entity_table import CSV
 from spanwise.formats.events import EVENT_TYPES, UNTYPED, triggers_only
-from spanwise.formats.foreign import described
+from spanwise.formats.fields import short_repr
+from spanwise.formats.foreign import described, is_read_as
+from spanwise.formats.huggingface import HUGGINGFACE, HUGGINGFACE_TAGS
 from spanwise.formats.jsonl import JSONL
 from spanwise.formats.kbp import KBP, KBP_NAMES
+from spanwise.formats.label_studio import LABEL_STUDIO
 from spanwise.formats.listing import is_list
 from spanwise.formats.msra import MSRA
 from spanwise.formats.oneie import ONEIE
 from spanwise.formats.ontonotes import ONTONOTES
+from spanwise.formats.prodigy import PRODIGY
 from spanwise.formats.reading import Reader
 from spanwise.formats.report import Report
+from spanwise.formats.spacy_docs import SPACY
 from spanwise.formats.spert import SPERT
+from spanwise.formats.webanno import WEBANNO
 from spanwise.formats.writing import Writer
 
 __all__ = [
@@ -39,6 +47,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         format.name: format
         for format in (
             *(BRAT, ACE, ACE_EVENTS, CONLL_2012, ONTONOTES, KBP, KBP_NAMES),
+            *(WEBANNO, HUGGINGFACE, HUGGINGFACE_TAGS, SPACY, LABEL_STUDIO, PRODIGY, DOCCANO, CSV),
             *(DYGIE, ONEIE, SPERT, JSONL, CONLL_WEIBO, MSRA, CONLL),
         )
     }
@@ -54,6 +63,7 @@ def read(
     *,
     scheme: str | None = None,
     tag_columns: Sequence[int] = (),
+    annotator: str | None = None,
     skip_bad: bool = False,
     report: Report | None = None,
 ) -> Iterator[Document]:
@@ -61,6 +71,8 @@ def read(
 
     The format is detected when it is not named, and so is the tag scheme of a CoNLL file. `tag_columns`, counted from
     1, are the columns of a CoNLL file whose tags are read, by default the last; the entities of all of them are merged.
+    Where a text has the annotations of several annotators, `annotator` is the name of one, "majority" for what more
+    than half of them marked, or "each" for a document per annotator; without a choice such a text is a bad record.
     A bad record ends the reading with its place, or is counted in the report and passed over with `skip_bad`.
     """
     standard = str(path) == "-"
@@ -72,11 +84,13 @@ def read(
         _check_readable(Path(path))
         if Path(path).is_dir() and not chosen.is_folder:
             raise FormatError(f"this is a folder, but {name!r} is one file; give a file in it.", path)
+    if annotator is not None and not chosen.holds_annotators:
+        raise FormatError(f"files of {name!r} do not name annotators; leave the annotator out.", path)
     report = Report() if report is None else report
-    reader = Reader(None if standard else Path(path), scheme, skip_bad, report, tuple(tag_columns))
+    reader = Reader(None if standard else Path(path), scheme, skip_bad, report, tuple(tag_columns), annotator)
     from_list = chosen.is_folder and is_list(Path(path))
     guessed = format is None and not tag_columns and not standard and not from_list
-    hint = partial(_other_format, reader.path, chosen if guessed else None)
+    hint = partial(_other_format, reader.path, chosen, guessed=guessed)
     return _counted(_refuse_unread_labels(_explained(chosen.read(reader), hint), reader), reader, hint)
 
 
@@ -88,12 +102,15 @@ def write(
     scheme: str = "IOB2",
     split_sentences: bool = False,
     lossy: bool = False,
+    model_version: str | None = None,
     report: Report | None = None,
 ) -> None:
     """Write documents to a file that appears whole or not at all. `-` is standard output in spanwise's own format.
 
     What the format cannot hold is refused; with `lossy` it is left out and counted in the report. With
     `split_sentences` a CoNLL file gets the sentences of each document, and otherwise a sentence for each document.
+    With `model_version` the annotations are written as predictions of that model, with their scores, where the format
+    can tell them from those of people.
     """
     name = format or format_for_writing(path)
     chosen = _named(name)
@@ -102,8 +119,13 @@ def write(
     standard = str(path) == "-"
     if standard and chosen is not JSONL:
         raise FormatError(f"only 'jsonl' can go to standard output, not {name!r}; name a file.")
+    if model_version is not None and not chosen.holds_predictions:
+        able = ", ".join(format.name for format in FORMATS.values() if format.holds_predictions)
+        raise FormatError(
+            f"{name!r} cannot mark annotations as predictions; leave the model version out, or write {able}."
+        )
     report = Report() if report is None else report
-    writer = Writer(None if standard else Path(path), scheme, lossy, report, split_sentences)
+    writer = Writer(None if standard else Path(path), scheme, lossy, report, split_sentences, model_version)
     held = documents if chosen.holds_heads else map(writer.without_heads, documents)
     try:
         chosen.write(held, writer)
@@ -198,15 +220,15 @@ def _explained(documents: Iterator[Document], hint: Callable[[], str]) -> Iterat
         raise FormatError(error.reason + hint(), error.path, error.line) from None
 
 
-def _other_format(path: Path | None, guess: Format | None) -> str:
+def _other_format(path: Path | None, chosen: Format, *, guessed: bool) -> str:
     """A sentence about the tool that the file seems to come from, or about the format that was guessed."""
     tool = Probe.of(path).tool if path is not None else None
-    if tool:
+    if tool and not is_read_as(tool, chosen.name):
         return f" But {described(tool)}."
-    if guess is None:
+    if not guessed or not chosen.example or "\n" in chosen.example:  # a line of its own says what the file is
         return ""
     return (
-        f" The format {guess.name!r} is a guess; a record of it looks like this: {guess.example}. "
+        f" The format {chosen.name!r} is a guess; a record of it looks like this: {chosen.example}. "
         f"If the file has another format, name it."
     )
 
@@ -217,6 +239,11 @@ def _counted(documents: Iterator[Document], reader: Reader, hint: Callable[[], s
         read += 1
         reader.report.read += 1
         yield document
+    if not read and reader.annotator and reader.annotators:
+        names = ", ".join(sorted(reader.annotators))
+        raise FormatError(
+            f"there is no annotation by {short_repr(reader.annotator)}; choose from {names}.", reader.name
+        )
     if not read:
         bad = reader.report.bad - bad
         problem = f"{_all_bad(bad)}: {reader.report.errors[0]}" if bad else "it is empty"

@@ -21,6 +21,7 @@ class Probe:
     """The beginning of an input: enough to recognize its format."""
 
     path: Path
+    head: bytes = b""
     lines: tuple[str, ...] = ()
     value: Any = None  # the first JSON value of an array or of JSON lines
 
@@ -42,7 +43,8 @@ class Probe:
         lines = head.decode("utf-8-sig", errors="replace").split(line_end(head).decode())
         if len(head) == HEAD and len(lines) > 1:
             lines.pop()
-        return cls(path, tuple(line.rstrip("\r") for line in lines), _first_value(path, "".join(lines).lstrip()[:1]))
+        rows = tuple(line.rstrip("\r") for line in lines)
+        return cls(path, head, rows, _first_value(path, "".join(lines).lstrip()[:1]))
 
 
 def _first_value(path: Path, opening: str) -> Any:
@@ -64,7 +66,10 @@ def _first_value(path: Path, opening: str) -> Any:
 class Format:
     """`needs_words`: the format holds words, so that a document must be segmented before it is written.
     `holds_heads`: it has a place for head regions; where it has none, they are refused or counted for it.
-    `is_folder`: it is a folder of files, not one file. `example`: one record, for messages."""
+    `holds_annotators`: it says who annotated, so that one annotator can be chosen. `holds_predictions`: it can mark
+    annotations as those of a model. `is_folder`: it is a folder of files, not one file. `whole_texts`: its
+    records are texts, even if it holds words; those of other formats of words are sentences. `example`: one record, for
+    messages; empty for a binary format."""
 
     name: str
     matches: Callable[[Probe], bool]
@@ -73,5 +78,8 @@ class Format:
     needs_words: bool
     example: str
     holds_heads: bool = False
+    holds_annotators: bool = False
+    holds_predictions: bool = False
     suffixes: tuple[str, ...] = ()
     is_folder: bool = False
+    whole_texts: bool = False

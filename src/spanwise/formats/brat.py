@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -18,12 +17,11 @@ from spanwise.formats.base import Format, Probe
 from spanwise.formats.events import EVENT_TYPES, EventView, event_metadata, event_types
 from spanwise.formats.fields import short_repr, shorten
 from spanwise.formats.reading import MAX_RECORD, Line, Reader
-from spanwise.formats.writing import BOM, Writer, guard_bom
+from spanwise.formats.writing import BOM, Writer, free_path, guard_bom
 from spanwise.plural import counted
 
 _ENTITY = re.compile(r"(\S+) ([0-9]{1,12}) ([0-9]{1,12})")
 _DISCONTINUOUS = re.compile(r"\S+ [0-9]+ [0-9]+(;[0-9]+ [0-9]+)+")
-_UNSAFE = re.compile(r'[/\\%<>:"|?*\x00-\x1f]|^\.')
 _IGNORED = {"A": "attribute", "M": "attribute", "N": "normalization", "#": "note", "*": "equivalence"}
 
 
@@ -306,19 +304,11 @@ def _write(documents: Iterable[Document], writer: Writer) -> None:
             plain = _with_plain_labels(document, writer)
             writer.count_unsupported(plain, metadata=(EVENT_TYPES,))
             writer.count_dropped("words", bool(document.words))
-            path = _free_path(folder, document, number)
+            path = free_path(folder, document, number, ".txt")
             path.write_bytes(writer.encoded(guard_bom(plain.text), document))
             lines = "".join(f"{line}\n" for line in _annotations(plain))
             path.with_name(f"{path.stem}.ann").write_bytes(writer.encoded(lines, document))
             writer.report.written += 1
-
-
-def _free_path(folder: Path, document: Document, number: int) -> Path:
-    """A file named for the document's id, or for its number if it has none, and numbered if another has that name."""
-    name = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", document.id)
-    stem = name if 0 < len(name.encode()) <= 200 else f"document-{number:06}"
-    stems = chain([stem], (f"{stem}-{further}" for further in count(number)))
-    return next(path for path in (folder / f"{stem}.txt" for stem in stems) if not path.exists())
 
 
 BRAT = Format(

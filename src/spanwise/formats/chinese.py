@@ -25,6 +25,22 @@ _SCRIPTS = {
 }
 
 
+def count_characters(words: Iterable[str]) -> int:
+    """How many of the words are one Chinese or Japanese character."""
+    return sum(len(word) == 1 and CJK.match(word) is not None for word in words)
+
+
+def word_joiner(characters: int, words: int) -> str:
+    """What stands between the words of a text, by how many of them are single characters."""
+    return "" if characters * 2 > words else " "
+
+
+def joiner_of(words: Iterable[str]) -> str:
+    """What stands between these words."""
+    listed = list(words)
+    return word_joiner(count_characters(listed), len(listed))
+
+
 def scripts(words: Iterable[str]) -> Counter[str]:
     """How many words are written in each script; words without a letter, such as numbers, are in none."""
     found = (next((name for name, letter in _SCRIPTS.items() if letter.search(word)), None) for word in words)

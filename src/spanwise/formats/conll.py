@@ -11,15 +11,15 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from spanwise.document import Document, outermost, overlap
+from spanwise.document import Document
 from spanwise.errors import FormatError
 from spanwise.formats import schemes
 from spanwise.formats.base import Format, Probe
-from spanwise.formats.chinese import CJK
+from spanwise.formats.chinese import CJK, count_characters, joiner_of, word_joiner
 from spanwise.formats.fields import short_repr
 from spanwise.formats.foreign import is_header
 from spanwise.formats.reading import Line, Reader
-from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, word_spans
+from spanwise.formats.tokens import WordSpan, align_to_words, count_spacing, flattened, word_spans
 from spanwise.formats.writing import Writer, guard_bom
 from spanwise.plural import counted
 from spanwise.text.sentences import sentence_starts
@@ -125,7 +125,7 @@ class _Survey:
         for index, detector in enumerate(self.detectors.values()):
             detector.add(row.tags[index] for row in rows)
         self.tokens += len(rows)
-        self.characters += _characters(row.token for row in rows)
+        self.characters += count_characters(row.token for row in rows)
         for row in rows:
             self._look_at_others(row.cells)
 
@@ -162,7 +162,7 @@ def _detect_layout(reader: Reader, numbered: bool) -> Layout:
         if not survey.tokens:
             _refuse_header(sentence[0], separator)
         survey.add(Layout(separator, numbered, dict.fromkeys(columns, "")), sentence)
-    joiner = "" if numbered else _joiner(survey.characters, survey.tokens)
+    joiner = "" if numbered else word_joiner(survey.characters, survey.tokens)
     if not joiner:
         reader.note("characters joined without spaces (detected)")
     if not reader.tag_columns:
@@ -212,15 +212,6 @@ def _schemes(survey: _Survey, reader: Reader) -> dict[int, str]:
     return found
 
 
-def _characters(words: Iterable[str]) -> int:
-    """How many of the words are one Chinese or Japanese character."""
-    return sum(len(word) == 1 and CJK.match(word) is not None for word in words)
-
-
-def _joiner(characters: int, words: int) -> str:
-    return "" if characters * 2 > words else " "
-
-
 def _readable(layout: Layout, sentence: list[Line]) -> Iterator[_Row]:
     for line in sentence:
         try:
@@ -262,13 +253,13 @@ def _parse(found: _Sentence, file: str, layout: Layout, repaired: Counter[str]) 
 
 def _encode(document: Document, writer: Writer, scheme: str) -> list[str] | None:
     """The sentences of a document; None for one that is left out, and has been counted."""
-    flat = _flat(align_to_words(document, writer), writer)
+    flat = flattened(align_to_words(document, writer), writer)
     words = flat.word_texts
     if not words or not _supported(flat):
         kind = "word or label with a tab or line end" if words else "text without words"
         writer.drop_or_refuse(document, f"document left out for a {kind}")
         return None
-    count_spacing(document, _joiner(_characters(words), len(words)), writer)
+    count_spacing(document, joiner_of(words), writer)
     writer.count_unsupported(flat, id=True)
     return [_sentence_lines(part, words, scheme) for part in _parts(flat, scheme, writer)]
 
@@ -311,18 +302,6 @@ def _supported(document: Document) -> bool:
         and not any(_DOCSTART.match(word) for word in document.word_texts)
         and all(label == label.strip(" ") for label in labels)
     )
-
-
-def _flat(document: Document, writer: Writer) -> Document:
-    """The document without relations and overlaps."""
-    writer.drop_or_refuse(document, "relation", len(document.relations))
-    if not overlap(document.entities):
-        return document.without_relations()
-    kept = outermost(document.entities)
-    same = len(document.entities) - len({(e.start, e.end) for e in document.entities})
-    writer.drop_or_refuse(document, "second label on one span", same)
-    writer.drop_or_refuse(document, "nested or overlapping entity", len(document.entities) - len(kept) - same)
-    return document.with_annotations(kept)
 
 
 def _lines(documents: Iterable[Document], writer: Writer) -> Iterator[bytes]:

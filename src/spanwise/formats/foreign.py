@@ -1,4 +1,4 @@
-"""Files of other tools: fields that look like labels, and the tool that writes them. They are named, but not read."""
+"""Files of other tools in forms that are not read: fields that look like labels, and the tool that writes them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,21 @@ _TEXT_COLUMNS = frozenset({"text", "word", "words", "token", "tokens", "sentence
 _TAG = re.compile(r"[BIESLUM]-\S+")
 _NAMES = {"CSV": "a CSV or TSV table"}
 _ADVICE = {
-    "Label Studio": "export it as CoNLL2003, or convert it to jsonl",
-    "CSV": "convert it to conll (one word and its tag per line, no header) or to jsonl",
+    "Label Studio": "export it as JSON, or convert it to jsonl",
+    "doccano": "export it as JSONL, or convert it to jsonl",
+    "spaCy": "save it as a .spacy file, or convert it to jsonl",
+    "Hugging Face datasets": "save it with save_to_disk or to_parquet, or convert it to jsonl",
+    "CSV": "give it the columns text, start, end and label, or convert it to conll (one word and its tag per line, no "
+    "header) or to jsonl",
 }
+_FORMATS = {
+    "Label Studio": "label-studio",
+    "doccano": "doccano",
+    "Prodigy": "prodigy",
+    "spaCy": "spacy",
+    "CSV": "csv",
+    "Hugging Face datasets": "huggingface-tags",
+}  # the usual form of the tool's files
 
 
 @dataclass(frozen=True)
@@ -46,8 +58,14 @@ class UnreadLabels:
     def sentence(self) -> str:
         return (
             f"not one entity was read, but the field {short_repr(self.field)} ({short_repr(self.value)}) looks like "
-            f"labels; {described(self.tool) if self.tool else _advice(None)}; remove the field if it is something else."
+            f"labels; {self._advice()}; remove the field if it is something else."
         )
+
+    def _advice(self) -> str:
+        if self.tool not in _FORMATS:
+            return described(self.tool) if self.tool else _advice(None)
+        named = f"read it as {_FORMATS[self.tool]!r} if its records are of that form"
+        return f"this looks like {_name(self.tool)}; {named}, else {_advice(self.tool)}"
 
 
 def _holds_labels(field: str, value: Any) -> bool:
@@ -64,8 +82,18 @@ def _is_empty(value: Any) -> bool:
 
 
 def described(tool: str) -> str:
-    """What to do with a file of this tool."""
-    return f"this looks like {_NAMES.get(tool, f'a file of {tool}')}, which spanwise cannot read yet; {_advice(tool)}"
+    """What to do with a file of this tool in a form that is not read."""
+    form = "in a form that spanwise cannot read" if tool in _FORMATS else "which spanwise cannot read"
+    return f"this looks like {_name(tool)}, {form}; {_advice(tool)}"
+
+
+def is_read_as(tool: str, format: str) -> bool:
+    """Whether the files of this tool are read in this format."""
+    return format.startswith(_FORMATS.get(tool, "?"))
+
+
+def _name(tool: str) -> str:
+    return _NAMES.get(tool, f"a file of {tool}")
 
 
 def _advice(tool: str | None) -> str:
@@ -75,8 +103,6 @@ def _advice(tool: str | None) -> str:
 def tool_of_file(path: Path, lines: Iterable[str], value: Any) -> str | None:
     """The tool that writes such files, by the first JSON value, the header of a table or the extension."""
     first = next((line for line in lines if line.strip()), "")
-    if path.suffix.lower() == ".spacy":
-        return "spaCy"
     if value is None and (path.suffix.lower() == ".csv" or is_header(re.split("[,;|\t]", first))):
         return "CSV"
     return tool_of(value)

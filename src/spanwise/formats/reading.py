@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
@@ -50,6 +50,8 @@ class Reader:
     skip_bad: bool
     report: Report
     tag_columns: tuple[int, ...] = ()  # of a CoNLL file, counted from 1; empty: the last one
+    annotator: str | None = None  # whose annotations are read, where a text has those of several
+    annotators: set[str] = field(default_factory=set)  # that were found
     unread_labels: UnreadLabels | None = None
 
     @property

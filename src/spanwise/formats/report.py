@@ -38,9 +38,20 @@ class Report:
     bad: int = 0
     errors: list[FormatError] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)  # what exports get wrong, and a reader mends
     notes: list[str] = field(default_factory=list)
     bytes_read: int = 0  # of inputs that are read in order, for progress
     bad_records: list[BadRecord] | None = None
+
+    def drop(self, kind: str, count: int = 1) -> None:
+        """Count what has no place in a document."""
+        if count:
+            self.dropped[kind] += count
+
+    def repair(self, kind: str, count: int = 1) -> None:
+        """Count what an export has wrong and a reader has mended."""
+        if count:
+            self.repaired[kind] += count
 
     def add_bad(self, error: FormatError, record: str | None = None) -> None:
         """Count a bad record; the first few are kept to be shown."""
@@ -57,6 +68,7 @@ class Report:
         lines = [*self.notes, *(f"dropped: {count:,} x {kind}" for kind, count in kinds[:KINDS_SHOWN])]
         if rest := kinds[KINDS_SHOWN:]:
             lines.append(f"dropped: {sum(count for _, count in rest):,} of {counted(len(rest), 'other kind')}")
+        lines += [f"repaired: {count:,} x {kind}" for kind, count in self.repaired.most_common()]
         if self.bad:
             bad = counted(self.bad, "bad record:", "bad records, the first ones:")
             lines += [f"skipped {bad}", *(f"  {e}" for e in self.errors)]
@@ -70,5 +82,6 @@ class Report:
             "bad": self.bad,
             "errors": [str(error) for error in self.errors],
             "dropped": dict(self.dropped),
+            "repaired": dict(self.repaired),
             "notes": list(self.notes),
         }

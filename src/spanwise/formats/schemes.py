@@ -42,6 +42,11 @@ def scheme_named(name: str) -> str:
     return scheme
 
 
+def letters(scheme: str) -> list[str]:
+    """The letters of a scheme's tags, each once."""
+    return list(dict.fromkeys(_LETTERS[scheme] if scheme != "IOB1" else "BI"))
+
+
 def encode(spans: Iterable[WordSpan], length: int, scheme: str) -> list[str]:
     """Tags of `length` words for entities that do not overlap."""
     first, inner, last, only = tuple(_LETTERS[scheme])

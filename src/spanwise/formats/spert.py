@@ -11,7 +11,7 @@ from spanwise.formats.base import Format, Probe
 from spanwise.formats.fields import get, identifier, objects, strings
 from spanwise.formats.reading import Reader
 from spanwise.formats.tokens import align_to_words, count_spacing, word_spans
-from spanwise.formats.writing import Writer, dumps
+from spanwise.formats.writing import Writer, array_chunks, dumps
 
 _KEYS = frozenset({"tokens", "entities", "relations", "orig_id"})
 
@@ -50,15 +50,7 @@ def _encode(document: Document, writer: Writer) -> str:
 
 
 def _write(documents: Iterable[Document], writer: Writer) -> None:
-    writer.file(_array(writer.each(documents, partial(_encode, writer=writer))))
-
-
-def _array(records: Iterable[bytes]) -> Iterator[bytes]:
-    opening = b"[\n"
-    for record in records:
-        yield opening + record
-        opening = b",\n"
-    yield b"\n]\n" if opening == b",\n" else b"[]\n"
+    writer.file(array_chunks(writer.each(documents, partial(_encode, writer=writer))))
 
 
 SPERT = Format(

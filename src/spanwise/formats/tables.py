@@ -1,11 +1,14 @@
-"""Documents as a flat table: one row per entity and one per relation. Written as CSV or Parquet, or as a data frame."""
+"""Documents as a flat table: one row per entity and one per relation. Written as CSV or Parquet, or as a data frame.
+
+In CSV a row with the document's text comes before them, so that the table can be read again.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from spanwise.document import Document, Entity
@@ -75,8 +78,10 @@ def write_csv(documents: Iterable[Document], writer: Writer) -> None:
     def chunks() -> Iterator[bytes]:
         nonlocal formulas
         yield _csv_line(COLUMNS).encode()
-        for document, found in _counted(documents, writer):
-            for row in found:
+        for number, (document, found) in enumerate(_counted(documents, writer)):
+            writer.count_dropped("words", bool(document.words))
+            text = Row(number, document.id or None, "document", "", 1.0, text=document.text)
+            for row in chain([text], found):
                 formulas += sum(isinstance(cell, str) and cell.startswith(FORMULA) for cell in row)
                 yield writer.encoded(_csv_line(row), document)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from spanwise.document import Document, Offsets, Relation, entities_on_words
+from spanwise.document import Document, Offsets, Relation, entities_on_words, outermost, overlap
 from spanwise.errors import LossyError
 from spanwise.formats.writing import Writer, named
 
@@ -83,6 +83,18 @@ def without(document: Document, dropped: set[int], writer: Writer) -> Document:
     kept = document.select_entities(index for index in range(len(document.entities)) if index not in dropped)
     writer.drop_or_refuse(document, "relation of a dropped entity", len(document.relations) - len(kept.relations))
     return kept
+
+
+def flattened(document: Document, writer: Writer) -> Document:
+    """The document without relations and overlaps."""
+    writer.drop_or_refuse(document, "relation", len(document.relations))
+    if not overlap(document.entities):
+        return document.without_relations()
+    kept = outermost(document.entities)
+    same = len(document.entities) - len({(e.start, e.end) for e in document.entities})
+    writer.drop_or_refuse(document, "second label on one span", same)
+    writer.drop_or_refuse(document, "nested or overlapping entity", len(document.entities) - len(kept) - same)
+    return document.with_annotations(kept)
 
 
 def _uncovered(document: Document) -> int:

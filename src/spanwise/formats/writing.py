@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +19,7 @@ from spanwise.formats.fields import short_repr
 from spanwise.formats.report import Report
 
 BOM = "\ufeff"
+_UNSAFE = re.compile(r'[/\\%<>:"|?*\x00-\x1f]|^\.')
 
 
 @dataclass
@@ -28,6 +31,7 @@ class Writer:
     lossy: bool
     report: Report
     split_sentences: bool = False  # write the sentences of a document where a format has a place for them (CoNLL)
+    model_version: str | None = None  # the annotations are predictions of this model
 
     def note(self, text: str) -> None:
         self.report.notes.append(f"{'standard output' if self.path is None else self.path.name}: {text}")
@@ -122,6 +126,15 @@ def dumps(value: Any, document: Document) -> str:
         raise FormatError(reason) from None
 
 
+def array_chunks(records: Iterable[bytes]) -> Iterator[bytes]:
+    """A JSON array with a record on each line."""
+    opening = b"[\n"
+    for record in records:
+        yield opening + record
+        opening = b",\n"
+    yield b"\n]\n" if opening == b",\n" else b"[]\n"
+
+
 def named(document: Document) -> str:
     return f"document {short_repr(document.id)}" if document.id else f"the document {short_repr(document.text)}"
 
@@ -129,3 +142,11 @@ def named(document: Document) -> str:
 def guard_bom(text: str) -> str:
     """A text that begins with U+FEFF gets a byte order mark before it: readers take one away."""
     return BOM + text if text.startswith(BOM) else text
+
+
+def free_path(folder: Path, document: Document, number: int, suffix: str) -> Path:
+    """A file named for the document's id, or for its number if it has none, and numbered if another has that name."""
+    name = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", document.id)
+    stem = name if 0 < len(name.encode()) <= 200 else f"document-{number:06}"
+    stems = chain([stem], (f"{stem}-{further}" for further in count(number)))
+    return next(path for path in (folder / f"{stem}{suffix}" for stem in stems) if not path.exists())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spanwise.metrics.agreement import Agreement, find_disagreements, measure_agreement
 from spanwise.metrics.evaluation import Evaluation, evaluate
 from spanwise.metrics.relations import RelationScores, score_relations
 from spanwise.metrics.scores import Average, Score, Scores
@@ -16,6 +17,7 @@ from spanwise.metrics.strict import score_boundaries, score_entities
 from spanwise.metrics.structure import score_by_nesting, score_by_width
 
 __all__ = [
+    "Agreement",
     "Average",
     "DocumentCounts",
     "Evaluation",
@@ -26,6 +28,8 @@ __all__ = [
     "bootstrap_difference",
     "document_counts",
     "evaluate",
+    "find_disagreements",
+    "measure_agreement",
     "randomization_test",
     "score_boundaries",
     "score_by_nesting",

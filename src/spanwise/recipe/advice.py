@@ -126,7 +126,7 @@ def recommend(
     recipe: Path,
     format: str | None = None,
     timing: Timing | None = None,
-    tag_columns: Sequence[int] = (),
+    reading: Options | None = None,
     split_off_dev: bool = True,
     fast: bool = False,
 ) -> str:
@@ -153,7 +153,7 @@ def recommend(
     if choice.bundle:
         lines.append("bundle:                     # a second model, trained on the same encoder (BL-NER, eq. 19)")
         lines += _pairs(choice.bundle, comments("bundle") | comments(choice.bundle["name"]))
-    lines += ["data:", *_data(files, recipe.parent, format, tag_columns)]
+    lines += ["data:", *_data(files, recipe.parent, format, reading or {})]
     if splits_dev:
         lines += _pairs({"dev_share": DEV_SHARE}, comments("data"))
     training = _training(profile.sentences, has_dev=splits_dev or bool(files.get("dev")))
@@ -194,12 +194,11 @@ def _encoder(script: str) -> str:
     return f"  name: minilm              # {comment}"
 
 
-def _data(
-    files: Mapping[str, Sequence[Path]], folder: Path, format: str | None, tag_columns: Sequence[int]
-) -> list[str]:
+def _data(files: Mapping[str, Sequence[Path]], folder: Path, format: str | None, reading: Options) -> list[str]:
+    """The lines of the data section; `reading` are further options of how the files are read."""
     rows = [f"  {split}: {_listed(paths, folder)}" for split, paths in files.items() if paths]
     rows += [f"  format: {format}"] if format else []
-    return rows + (_pairs({"tag_columns": list(tag_columns)}, comments("data")) if tag_columns else [])
+    return rows + _pairs({name: value for name, value in reading.items() if value}, comments("data"))
 
 
 def _listed(paths: Sequence[Path], folder: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from spanwise import formats
 from spanwise.errors import FormatError
@@ -34,11 +35,12 @@ def output_format(target: str, named: str | None) -> str:
 
 @dataclass(frozen=True)
 class Output:
-    """One file, or one folder for a format that is a folder."""
+    """One file, or one folder for a format that is a folder. A format that can tell predictions names the model."""
 
     target: str
     format: str
     lossy: bool = False
+    model: str | None = None
 
     def check(self) -> None:
         """Refuse what cannot be written, before anything is predicted."""
@@ -63,7 +65,9 @@ class Output:
         elif self.format in tables.WRITERS:
             tables.WRITERS[self.format](documents(parts), self._writer(self.target, report))
         else:
-            formats.write(documents(parts), self.target, self.format, lossy=self.lossy, report=report)
+            version = self.model if FORMATS[self.format].holds_predictions else None
+            options: dict[str, Any] = {"lossy": self.lossy, "model_version": version, "report": report}
+            formats.write(documents(parts), self.target, self.format, **options)
 
     def write_bad(self, parts: Parts) -> str | None:
         """Write the bad records, if there are any, and give the name of the file; one of an earlier run is removed."""

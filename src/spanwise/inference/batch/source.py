@@ -30,6 +30,7 @@ class Source:
     lines: bool = False
     format: str | None = None
     tag_columns: tuple[int, ...] = ()
+    annotator: str | None = None
     text_column: str = "text"
     given: bool = False  # entities of the input are kept
     skip_bad: bool = False
@@ -47,6 +48,7 @@ class Source:
             "--lines": self.lines,
             "--from": self.format,
             "--tag-columns": list(self.tag_columns),
+            "--annotator": self.annotator,
             "--text-column": self.text_column,
             "--part-size": self.part_size,
         }
@@ -77,7 +79,12 @@ class Source:
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def _annotated(self, report: Report) -> Iterator[Document]:
-        options = {"tag_columns": self.tag_columns, "skip_bad": self.skip_bad, "report": report}
+        options = {
+            "tag_columns": self.tag_columns,
+            "annotator": self.annotator,
+            "skip_bad": self.skip_bad,
+            "report": report,
+        }
         try:
             return formats.read(self.path, self.format, **options)  # type: ignore[arg-type]
         except UnknownFormatError as error:
