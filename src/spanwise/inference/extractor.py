@@ -22,6 +22,8 @@ from spanwise.schema import Schema
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from spanwise.pipeline.adapters import SharedEncoder
+
 CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
 
@@ -59,21 +61,25 @@ class Extractor:
         device: str = "cpu",
         reader: str | None = None,
         threads: int | None = None,
+        encoder: SharedEncoder | None = None,
         verify: bool = True,
     ) -> Extractor:
         """Load a model folder, or download a model by its name on the hub (`owner/name`, or `hub:owner/name`).
 
         A folder that `spanwise export` wrote runs on ONNX Runtime, without PyTorch. `reader` names the member of a
-        bundle that makes the predictions; by default the recipe's `model`. `verify=False` skips the checksums of the
-        folder's files.
+        bundle that makes the predictions; by default the recipe's `model`. A model with an adapter uses the weights of
+        `encoder`, which several models can share. `verify=False` skips the checksums of the folder's files.
         """
         runtime.check_not_forked()
         folder = model_folder(source)
         card = folder / MODEL_CARD
         text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
         if is_exported(folder):
+            if encoder is not None:
+                raise InputError("an exported model holds its own encoder; leave encoder= out.")
             return cls(load_exported(folder, reader, device=device, threads=threads, verify=verify), card=text)
-        return cls(load_trained(folder, reader, device=device, verify=verify), card=text, threads=threads)
+        pipeline = load_trained(folder, reader, device=device, encoder=encoder, verify=verify)
+        return cls(pipeline, card=text, threads=threads)
 
     def __reduce__(self) -> NoReturn:
         raise InputError(
@@ -264,15 +270,19 @@ class Extractor:
                 chunk, relation_threshold=relation_threshold, token_budget=self.token_budget
             )
 
-    def save_pretrained(self, folder: Path | str) -> None:
-        """Write the model, and its card if it has one, into a folder; if it asks for other labels, with these."""
+    def save_pretrained(self, folder: Path | str, *, merge: bool = False) -> None:
+        """Write the model, and its card if it has one, into a folder; if it asks for other labels, with these.
+
+        With `merge` an adapter is added to the weights of its encoder, and the folder stores all of them.
+        """
         from spanwise.pipeline import folder as model_folder
         from spanwise.pipeline.torch_pipeline import TorchPipeline
 
         if not isinstance(self.pipeline, TorchPipeline):
             raise InputError("this model does not run on PyTorch; copy its folder instead.")
         asks = self.task is not self.pipeline.task
-        model_folder.save(self.pipeline.with_labels(self.schema) if asks else self.pipeline, Path(folder))
+        pipeline = self.pipeline.with_labels(self.schema) if asks else self.pipeline
+        model_folder.save(pipeline.merged() if merge else pipeline, Path(folder))
         if self.card:
             write_text(Path(folder) / MODEL_CARD, self.card)
 

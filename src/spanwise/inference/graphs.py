@@ -86,6 +86,7 @@ def export_graphs(pipeline: TorchPipeline, folder: Path) -> None:
             f"set encoder.max_pieces to {MAX_EXPORT_LENGTH}."
         )
     folder.mkdir(parents=True, exist_ok=True)
+    pipeline = pipeline.merged()
     batch, model = _sample_batch(pipeline), pipeline.torch_runner.model
     given = _named(WORDS, batch.words) | {SPANS: batch.proposals.spans}
     encoded = _export_labels(model, batch.labels, folder) if batch.labels is not None else {}
