@@ -44,7 +44,7 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones(name: str) -> None:
     [
         ("train.seed=7", "train", "seed", 7),
         ("train.encoder_lr=2e-4", "train", "encoder_lr", 2e-4),  # YAML reads this one as text
-        ("train.tensorboard=true", "train", "tensorboard", True),
+        ("train.tracker=tensorboard", "train", "tracker", "tensorboard"),
         ("train.patience=null", "train", "patience", None),
         ("encoder.name=some/where", "encoder", "name", "some/where"),
         ("evaluation.threshold=0.5", "evaluation", "threshold", 0.5),

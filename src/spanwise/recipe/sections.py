@@ -153,7 +153,9 @@ class TrainSection(_Section):
     checkpoint_minutes: float | None = Field(
         5, gt=0, le=100_000, description="minutes between checkpoints, written after a step; null: none by time"
     )
-    tensorboard: bool = Field(False, description="write TensorBoard curves into the run folder (extra `tensorboard`)")
+    tracker: Literal["tensorboard", "mlflow", "wandb"] | None = Field(
+        None, description="record curves with `tensorboard`, `mlflow` or `wandb` (an extra of that name)"
+    )
 
 
 class EvaluationSection(_Section):

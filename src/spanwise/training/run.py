@@ -20,9 +20,9 @@ from spanwise.schema import EntityType, RelationType
 from spanwise.text.profile import profile
 from spanwise.training.checkpoint import Progress
 from spanwise.training.preparation import PreparedRun, prepare
-from spanwise.training.reporting import Listener, ListenerGroup, LoggingListener, NullListener
+from spanwise.training.reporting import Listener, LoggingListener, NullListener
 from spanwise.training.run_folder import CARD_MARK, CHECKPOINT, ENVIRONMENT, SUMMARY, check_folder, clear_folder
-from spanwise.training.tensorboard import TensorBoard
+from spanwise.training.tracking import tracked
 from spanwise.training.trainer import Trainer
 
 __all__ = ["ENVIRONMENT", "SUMMARY", "RunSummary", "model_card", "train"]
@@ -65,12 +65,11 @@ def train(
     prepared = prepare(recipe, corpus)
     for sentence in prepared.notices:
         listener.notice(sentence)
-    if recipe.train.tensorboard and runtime.is_main_process():
-        listener = ListenerGroup(listener, TensorBoard(folder))
-    trainer = Trainer(prepared, folder, listener, stop=stop, fresh=force)
-    if trainer.accelerator.is_main_process:
-        _begin(recipe, folder, trainer, force=force)
-    summary = RunSummary.of(trainer.train(), trainer.plan.score)
+    with tracked(listener, recipe, folder) as listeners:
+        trainer = Trainer(prepared, folder, listeners, stop=stop, fresh=force)
+        if trainer.accelerator.is_main_process:
+            _begin(recipe, folder, trainer, force=force)
+        summary = RunSummary.of(trainer.train(), trainer.plan.score)
     if summary.dev_f1 == 0:
         listener.notice(nothing_learned(prepared, summary))
     if trainer.accelerator.is_main_process:
