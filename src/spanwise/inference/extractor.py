@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 from spanwise import runtime
 from spanwise.document import Document, Entity
@@ -22,6 +22,7 @@ from spanwise.schema import Schema
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from spanwise.inference.card import HubScores
     from spanwise.pipeline.adapters import SharedEncoder
 
 CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
@@ -286,18 +287,49 @@ class Extractor:
         if self.card:
             write_text(Path(folder) / MODEL_CARD, self.card)
 
-    def push_to_hub(self, name: str, *, private: bool = True, token: str | None = None) -> str:
-        """Upload the model under this name; gives its address."""
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool = True,
+        token: str | None = None,
+        scores: HubScores | None = None,
+        license: str | None = None,
+        language: str | None = None,
+    ) -> str:
+        """Upload the model under this name, with a card that the hub can read; gives its address.
+
+        `scores` are written into the card, beside those of training on dev. `license` is the model's, as the hub
+        abbreviates it, such as "apache-2.0"; `language` is for example "en".
+        """
         from tempfile import TemporaryDirectory
 
         from huggingface_hub import HfApi
+
+        from spanwise.inference.card import hub_card
 
         api = HfApi(token=token)
         api.create_repo(name, private=private, exist_ok=True)
         with TemporaryDirectory() as folder:
             self.save_pretrained(folder)
+            card = hub_card(self.card, name, scores=scores, license=license, language=language)
+            write_text(Path(folder) / MODEL_CARD, card)
             commit = api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload spanwise model")
         return str(commit.commit_url)
+
+    @staticmethod
+    def to_hf(document: Document) -> list[dict[str, Any]]:
+        """The document's entities as the token classification pipeline of transformers returns them."""
+        return [
+            {
+                "entity_group": entity.label,
+                "score": entity.score,
+                "word": document.text_of(entity),
+                "start": entity.start,
+                "end": entity.end,
+            }
+            for entity in document.entities
+        ]
 
 
 def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
