@@ -40,7 +40,7 @@ def test_a_renamed_key_is_one_line_in_the_table(
 
 
 def test_a_renamed_value_is_one_line_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(renamed.VALUES, ("span-ner", "sampling"), ("all", "none"))
+    monkeypatch.setitem(renamed.VALUES, ("span-ner", "sampling"), {"all": "none"})
     assert upgrade_keys({"model": {"name": "span-ner", "sampling": "all"}})["model"]["sampling"] == "none"
     assert upgrade_keys({"model": {"name": "seq-ner", "sampling": "all"}})["model"]["sampling"] == "all"
     assert upgrade_keys({"model": {"name": "span-ner"}}) == {"model": {"name": "span-ner"}}
@@ -48,7 +48,7 @@ def test_a_renamed_value_is_one_line_in_the_table(monkeypatch: pytest.MonkeyPatc
 
 def test_a_key_and_its_value_can_both_be_renamed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(renamed.KEYS, ("train", "half"), "precision")
-    monkeypatch.setitem(renamed.VALUES, ("train", "precision"), (True, "bf16"))
+    monkeypatch.setitem(renamed.VALUES, ("train", "precision"), {True: "bf16"})
     assert upgrade_keys({"train": {"half": True}}) == {"train": {"precision": "bf16"}}
 
 

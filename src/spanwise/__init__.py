@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spanwise.corpora import load as load_corpus
     from spanwise.evaluation import evaluate
     from spanwise.inference.extractor import Extractor
+    from spanwise.pipeline.adapters import SharedEncoder
     from spanwise.recipe import Recipe
     from spanwise.training.run import train
 
@@ -31,6 +32,7 @@ __all__ = [
     "Relation",
     "RelationType",
     "Schema",
+    "SharedEncoder",
     "evaluate",
     "load_corpus",
     "train",
@@ -42,6 +44,7 @@ _LAZY = {  # imported when asked for: they need numpy, pydantic or torch
     "Corpus": ("spanwise.corpora", "Corpus"),
     "Extractor": ("spanwise.inference.extractor", "Extractor"),
     "Recipe": ("spanwise.recipe", "Recipe"),
+    "SharedEncoder": ("spanwise.pipeline.adapters", "SharedEncoder"),
     "evaluate": ("spanwise.evaluation", "evaluate"),
     "load_corpus": ("spanwise.corpora", "load"),
     "train": ("spanwise.training.run", "train"),

@@ -7,19 +7,21 @@ all of them. A rename is one more line here; the old name keeps working and warn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from typing import Any
 
 # A section is a name such as "train", the name of a model for its own options, or "" for keys outside of sections.
 KEYS: dict[tuple[str, str], str] = {  # (section, old key): new key
     ("encoder", "recompute"): "gradient_checkpointing",
     ("dspert", "keep"): "screening_threshold",
+    ("train", "tensorboard"): "tracker",
     ("", "reads"): "reader",  # of a model folder
 }
-VALUES: dict[tuple[str, str], tuple[object, object]] = {  # (section, today's key): (old value, new value)
-    ("", "threshold"): (0.0, None),  # of a model folder
-    ("evaluation", "threshold"): (0.0, None),  # the default, written out: no model of then had a threshold of its own
-    ("encoder", "name"): ("../shared/encoders/roformer-zh-small", "roformer-zh-small"),  # of recorded results
+VALUES: dict[tuple[str, str], dict[object, object]] = {  # (section, today's key): {old value: new value}
+    ("", "threshold"): {0.0: None},  # of a model folder
+    ("evaluation", "threshold"): {0.0: None},  # the default, written out: no model of then had a threshold of its own
+    ("encoder", "name"): {"../shared/encoders/roformer-zh-small": "roformer-zh-small"},  # of recorded results
+    ("train", "tracker"): {True: "tensorboard", False: None},
 }
 FLAGS = {"--reads": "--reader"}  # of the command line
 MODULES = {  # today's name of a model's module: the name in the weights of earlier versions
@@ -52,10 +54,11 @@ def upgrade_keys(data: dict[str, Any], *, warns: bool = True) -> dict[str, Any]:
                 content[new] = content.pop(old)
                 if warns:
                     warn(f"{name}{old}", f"{name}{new}")
-    for (section, key), (before, now) in VALUES.items():
+    for (section, key), values in VALUES.items():
         for _, content in _contents(result, section):
-            if key in content and content[key] == before:
-                content[key] = now
+            before = content.get(key)
+            if isinstance(before, Hashable) and before in values:
+                content[key] = values[before]
     return result
 
 

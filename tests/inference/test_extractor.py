@@ -12,9 +12,12 @@ import pytest
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
 import spanwise
+from spanwise import formats
 from spanwise.document import Document, Entity, Offsets
 from spanwise.errors import InputError, ModelError
+from spanwise.evaluation import evaluate
 from spanwise.inference import extractor as module
+from spanwise.inference.card import HubScores
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 
@@ -268,6 +271,43 @@ def test_the_hub_gets_the_model_with_its_card_and_nothing_else(
     names = {"config.json", "schema.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
     assert set(FakeHub.uploaded) == names
     assert FakeHub.uploaded["model.safetensors"] == (trained / "model.safetensors").read_bytes()
+
+
+def test_the_card_on_the_hub_has_metadata_scores_and_the_models_name(
+    extractor: Extractor, easy_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    gold = list(formats.read(easy_files / "test.jsonl"))
+    scores = HubScores(evaluate(extractor, gold), "easy")
+    extractor.push_to_hub("ada/names", scores=scores, license="apache-2.0", language="en")
+    card = huggingface_hub.ModelCard(FakeHub.uploaded["README.md"].decode())
+    assert card.data.library_name == "spanwise"
+    assert card.data.pipeline_tag in card.data.tags
+    assert (card.data.license, card.data.language) == ("apache-2.0", "en")
+    rows = [(row.dataset_name, row.dataset_split, row.metric_type) for row in card.data.eval_results]
+    assert [row[1:] for row in rows] == [("dev", "f1"), ("test", "precision"), ("test", "recall"), ("test", "f1")]
+    assert rows[-1][0] == "easy"
+    assert card.data.eval_results[-1].metric_value == pytest.approx(scores.evaluation.entities.micro.f1, abs=1e-4)
+    assert 'Extractor.from_pretrained("ada/names")' in card.text
+    assert "this-folder" not in card.text
+
+
+def test_a_model_without_a_card_gets_one(
+    make_pipeline: Callable[..., TorchPipeline], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    Extractor(make_pipeline("seq-ner")).push_to_hub("ada/names")
+    card = huggingface_hub.ModelCard(FakeHub.uploaded["README.md"].decode())
+    assert card.data.library_name == "spanwise"
+    assert 'Extractor.from_pretrained("ada/names")' in card.text
+
+
+def test_entities_in_the_form_of_transformers(extractor: Extractor) -> None:
+    document = extractor("Ada Moss left Kell .")
+    (first, *_) = extractor.to_hf(document)
+    entity = document.entities[0]
+    assert first == {"entity_group": "Person", "score": entity.score, "word": "Ada Moss", "start": 0, "end": 8}
+    assert len(extractor.to_hf(document)) == len(document.entities)
 
 
 def test_a_model_comes_from_the_hub_by_its_name(

@@ -13,6 +13,7 @@ from spanwise.errors import EncoderError
 from spanwise.inference.extractor import Extractor
 from spanwise.pipeline import folder as model_folder
 from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.pipeline.weights import persistent_buffers
 
 Make = Callable[..., TorchPipeline]
 
@@ -38,7 +39,7 @@ def test_markers_that_could_not_learn_are_refused(make_pipeline: Make) -> None:
 
 def test_persistent_buffers_are_saved_and_loaded(make_pipeline: Make, tmp_path: Path) -> None:
     pipeline = make_pipeline("seq-ner")
-    assert model_folder.persistent_buffers(pipeline.model) == {}
+    assert persistent_buffers(pipeline.model) == {}
     pipeline.model.register_buffer("seen", torch.tensor([3.0]))
     model_folder.save_weights(pipeline.model, tmp_path / "model.safetensors")
     other = make_pipeline("seq-ner")

@@ -44,7 +44,7 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones(name: str) -> None:
     [
         ("train.seed=7", "train", "seed", 7),
         ("train.encoder_lr=2e-4", "train", "encoder_lr", 2e-4),  # YAML reads this one as text
-        ("train.tensorboard=true", "train", "tensorboard", True),
+        ("train.tracker=tensorboard", "train", "tracker", "tensorboard"),
         ("train.patience=null", "train", "patience", None),
         ("encoder.name=some/where", "encoder", "name", "some/where"),
         ("evaluation.threshold=0.5", "evaluation", "threshold", 0.5),
@@ -120,6 +120,21 @@ def test_files_of_an_override_are_relative_to_the_working_directory(
     assert Recipe.load(small, ["data.dev="]).data.dev == ()
     assert data.train[0] == small.parent / "a.jsonl"
     assert Recipe.load(small, ["data={train: [mine.jsonl]}"]).data.train == (here / "mine.jsonl",)
+
+
+def test_files_can_be_appended_to_those_of_the_recipe(
+    small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    before = Recipe.load(small).data
+    here = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(here)
+    assert Recipe.load(small, ["data.train+=done.json"]).data.train == (*before.train, here / "done.json")
+    twice = ["data.train+=[a.json, b.json]", "data.train+=c.json"]
+    assert Recipe.load(small, twice).data.train == (*before.train, here / "a.json", here / "b.json", here / "c.json")
+    replaced = Recipe.load(small, ["data.train=x.json", "data.train+=done.json"]).data.train
+    assert replaced == (here / "x.json", here / "done.json")
+    assert Recipe.load(small, ["data.test+=new.json"]).data.test == (here / "new.json",)
+    assert Recipe.load(small, ["data.leave_out+=Person"]).data.leave_out == ("Person",)
 
 
 def test_absolute_files_stay(small: Path) -> None:

@@ -14,7 +14,7 @@ from spanwise.recipe import Recipe
 from spanwise.training.run import train
 
 # A CRF's transitions are used by the loss alone, a bundle has two losses: both must reach every process.
-OVERRIDES = ("model.tagging=crf", "bundle={name: span-ner}", "train.tensorboard=true")
+OVERRIDES = ("model.tagging=crf", "bundle={name: span-ner}", "train.tracker=tensorboard")
 
 
 def free_port() -> int:

@@ -259,7 +259,7 @@ def test_curves_go_to_tensorboard_when_asked_for(train_easy: TrainEasy, tmp_path
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    train_easy(tmp_path / "run", "train.tensorboard=true", "train.epochs=2")
+    train_easy(tmp_path / "run", "train.tracker=tensorboard", "train.epochs=2")
     curves = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
     assert set(curves.Tags()["scalars"]) == {"loss/total", "loss/tags", "dev/precision", "dev/recall", "dev/f1"}
     assert [event.step for event in curves.Scalars("loss/total")] == list(range(1, 33))
@@ -271,7 +271,7 @@ def test_tensorboard_that_is_not_installed_is_reported(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(RecipeError, match=r"spanwise\[tensorboard\]"):
-        train_easy(tmp_path / "run", "train.tensorboard=true")
+        train_easy(tmp_path / "run", "train.tracker=tensorboard")
 
 
 def lossy_corpus(document: Document) -> Corpus:

@@ -18,6 +18,7 @@ from spanwise.cli import (  # noqa: F401
     predict,
     serve,
     split,
+    suggest,
     train,
     tune,
     vectors,

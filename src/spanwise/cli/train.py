@@ -27,7 +27,10 @@ def train(
         Path, typer.Argument(help="A recipe file (see `spanwise init`), or the name of a shipped recipe.")
     ],
     folder: Annotated[Path, typer.Option("--out", help="The folder of the model; an interrupted run continues there.")],
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: --set train.seed=2")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Override a key: --set train.seed=2; append: --set data.train+=b.jsonl"),
+    ] = None,
     shots: Annotated[
         int | None, typer.Option(min=1, help="Train on N documents per label, sampled with train.seed.")
     ] = None,

@@ -23,6 +23,7 @@ class NamedCorpus:
     entity_types: int
     license: str
     source: str
+    language: str = "en"  # as ISO 639 abbreviates it
     relation_types: int = 0
     nested: bool = False
     without_overlaps: bool = False
@@ -191,6 +192,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "ORG.NAM": "The name of an organization, such as a company, a school, a team or a broadcaster.",
             "ORG.NOM": "A noun that refers to an organization without a name, such as a company or a government.",
         },
+        language="zh",
         license="CC BY-SA 3.0",
         source="Peng and Dredze 2015, second edition of the Weibo NER corpus, github.com/hltcoe/golden-horse",
     ),
@@ -210,6 +212,7 @@ CORPORA: tuple[NamedCorpus, ...] = (
             "PRO": "A field of study or a profession.",
             "LOC": "The place where a person was born or comes from.",
         },
+        language="zh",
         license="none stated",
         source="Zhang and Yang 2018, published with Lattice LSTM, github.com/jiesutd/LatticeLSTM",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 from spanwise import runtime
 from spanwise.document import Document, Entity
@@ -21,6 +21,9 @@ from spanwise.schema import Schema
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from spanwise.inference.card import HubScores
+    from spanwise.pipeline.adapters import SharedEncoder
 
 CHUNK_TEXTS = 512  # texts that are sorted and batched together, at most
 CHUNK_CHARACTERS = 1_000_000  # and no more of them than have so many characters
@@ -59,21 +62,25 @@ class Extractor:
         device: str = "cpu",
         reader: str | None = None,
         threads: int | None = None,
+        encoder: SharedEncoder | None = None,
         verify: bool = True,
     ) -> Extractor:
         """Load a model folder, or download a model by its name on the hub (`owner/name`, or `hub:owner/name`).
 
         A folder that `spanwise export` wrote runs on ONNX Runtime, without PyTorch. `reader` names the member of a
-        bundle that makes the predictions; by default the recipe's `model`. `verify=False` skips the checksums of the
-        folder's files.
+        bundle that makes the predictions; by default the recipe's `model`. A model with an adapter uses the weights of
+        `encoder`, which several models can share. `verify=False` skips the checksums of the folder's files.
         """
         runtime.check_not_forked()
         folder = model_folder(source)
         card = folder / MODEL_CARD
         text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
         if is_exported(folder):
+            if encoder is not None:
+                raise InputError("an exported model holds its own encoder; leave encoder= out.")
             return cls(load_exported(folder, reader, device=device, threads=threads, verify=verify), card=text)
-        return cls(load_trained(folder, reader, device=device, verify=verify), card=text, threads=threads)
+        pipeline = load_trained(folder, reader, device=device, encoder=encoder, verify=verify)
+        return cls(pipeline, card=text, threads=threads)
 
     def __reduce__(self) -> NoReturn:
         raise InputError(
@@ -264,30 +271,65 @@ class Extractor:
                 chunk, relation_threshold=relation_threshold, token_budget=self.token_budget
             )
 
-    def save_pretrained(self, folder: Path | str) -> None:
-        """Write the model, and its card if it has one, into a folder; if it asks for other labels, with these."""
+    def save_pretrained(self, folder: Path | str, *, merge: bool = False) -> None:
+        """Write the model, and its card if it has one, into a folder; if it asks for other labels, with these.
+
+        With `merge` an adapter is added to the weights of its encoder, and the folder stores all of them.
+        """
         from spanwise.pipeline import folder as model_folder
         from spanwise.pipeline.torch_pipeline import TorchPipeline
 
         if not isinstance(self.pipeline, TorchPipeline):
             raise InputError("this model does not run on PyTorch; copy its folder instead.")
         asks = self.task is not self.pipeline.task
-        model_folder.save(self.pipeline.with_labels(self.schema) if asks else self.pipeline, Path(folder))
+        pipeline = self.pipeline.with_labels(self.schema) if asks else self.pipeline
+        model_folder.save(pipeline.merged() if merge else pipeline, Path(folder))
         if self.card:
             write_text(Path(folder) / MODEL_CARD, self.card)
 
-    def push_to_hub(self, name: str, *, private: bool = True, token: str | None = None) -> str:
-        """Upload the model under this name; gives its address."""
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool = True,
+        token: str | None = None,
+        scores: HubScores | None = None,
+        license: str | None = None,
+        language: str | None = None,
+    ) -> str:
+        """Upload the model under this name, with a card that the hub can read; gives its address.
+
+        `scores` are written into the card, beside those of training on dev. `license` is the model's, as the hub
+        abbreviates it, such as "apache-2.0"; `language` is for example "en".
+        """
         from tempfile import TemporaryDirectory
 
         from huggingface_hub import HfApi
+
+        from spanwise.inference.card import hub_card
 
         api = HfApi(token=token)
         api.create_repo(name, private=private, exist_ok=True)
         with TemporaryDirectory() as folder:
             self.save_pretrained(folder)
+            card = hub_card(self.card, name, scores=scores, license=license, language=language)
+            write_text(Path(folder) / MODEL_CARD, card)
             commit = api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload spanwise model")
         return str(commit.commit_url)
+
+    @staticmethod
+    def to_hf(document: Document) -> list[dict[str, Any]]:
+        """The document's entities as the token classification pipeline of transformers returns them."""
+        return [
+            {
+                "entity_group": entity.label,
+                "score": entity.score,
+                "word": document.text_of(entity),
+                "start": entity.start,
+                "end": entity.end,
+            }
+            for entity in document.entities
+        ]
 
 
 def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:

@@ -89,6 +89,7 @@ def export_graphs(pipeline: TorchPipeline, folder: Path) -> None:
             f"set encoder.max_pieces to {MAX_EXPORT_LENGTH}."
         )
     folder.mkdir(parents=True, exist_ok=True)
+    pipeline = pipeline.merged()
     try:
         with _plain_attention(pipeline.torch_runner.model):
             _export_stages(pipeline, folder)

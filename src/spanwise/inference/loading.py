@@ -11,6 +11,7 @@ from spanwise.pipeline.pipeline import Pipeline
 from spanwise.pipeline.stored import BACKEND, ONNX, read_config
 
 if TYPE_CHECKING:
+    from spanwise.pipeline.adapters import SharedEncoder
     from spanwise.pipeline.torch_pipeline import TorchPipeline
 
 
@@ -30,7 +31,14 @@ def load_exported(
     return load(folder, read_config(folder), reader, threads=count, verify=verify)
 
 
-def load_trained(folder: Path, reader: str | None = None, *, device: str = "cpu", verify: bool = True) -> TorchPipeline:
+def load_trained(
+    folder: Path,
+    reader: str | None = None,
+    *,
+    device: str = "cpu",
+    encoder: SharedEncoder | None = None,
+    verify: bool = True,
+) -> TorchPipeline:
     try:
         from spanwise.pipeline.folder import load
     except ModuleNotFoundError as error:
@@ -40,6 +48,6 @@ def load_trained(folder: Path, reader: str | None = None, *, device: str = "cpu"
             f"{folder} needs PyTorch: run `pip install 'spanwise[train]'`, or export the model where it was trained "
             f"(`spanwise export {folder} OUT`)."
         ) from None
-    pipeline = load(folder, reader, verify=verify)
+    pipeline = load(folder, reader, encoder=encoder, verify=verify)
     pipeline.model.to(runtime.resolve_device(device))
     return pipeline

@@ -62,11 +62,11 @@ def load_pretrained(name: str, layers: Sequence[int] | None = None) -> tuple[Pre
     except EncoderError as error:
         raise EncoderError(f"encoder {name!r}: {error}") from None
     if layers is not None:
-        _keep_layers(transformer, name, layers)
+        keep_layers(transformer, name, layers)
     return remove_pooler(transformer), tokenizer
 
 
-def _keep_layers(transformer: PreTrainedModel, name: str, layers: Sequence[int]) -> None:
+def keep_layers(transformer: PreTrainedModel, name: str, layers: Sequence[int]) -> None:
     """Remove all other layers; the config counts those that are left, so that a saved model is read as it is."""
     from torch import nn
 
@@ -122,10 +122,9 @@ def word_encoder(
     transformer: PreTrainedModel, config: EncoderConfig, special_ids: Mapping[str, int] | None = None
 ) -> WordEncoder:
     """A transformer with a pooling to words."""
-    if special_ids and config.freeze_embeddings:
-        raise EncoderError(
-            "the model adds tokens whose embeddings must be trained; set encoder.freeze_embeddings: false."
-        )
+    if special_ids and (config.freeze_embeddings or config.adapter is not None):
+        fix = "set encoder.freeze_embeddings: false" if config.adapter is None else "leave encoder.adapter out"
+        raise EncoderError(f"the model adds tokens whose embeddings must be trained; {fix}.")
     if config.gradient_checkpointing:
         if not transformer.supports_gradient_checkpointing:
             raise EncoderError(

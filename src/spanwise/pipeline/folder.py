@@ -6,7 +6,7 @@ An exported model has the same config and schema, and graphs instead of weights:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from torch import Tensor
 from spanwise import __version__
 from spanwise.errors import EncoderError, ModelError, SchemaError, SpanwiseError, shortened
 from spanwise.files import atomic_file, write_text
+from spanwise.pipeline.adapters import SharedEncoder, base_checksum
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.encoders import check_vocabulary, quiet_transformers, remove_pooler
 from spanwise.pipeline.integrity import FORMAT, check_version, checksum, verify_checksums
@@ -36,6 +37,7 @@ from spanwise.pipeline.stored import (
     with_tuning,
 )
 from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.pipeline.weights import stored_tensors
 from spanwise.recipe import BundleSection, EncoderConfig, ModelSection
 from spanwise.renamed import stored_name, upgrade_keys
 from spanwise.schema import Schema
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 WEIGHTS = "model.safetensors"
+BASE = "base"  # key of the config of a model with an adapter
 OBSOLETE = frozenset(("labels.read", "labels.read_by"))  # stored by earlier versions: encoded labels
 
 
@@ -69,6 +72,7 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
         "spanwise": __version__,
         "format": FORMAT,
         "encoder": {**blueprint.encoder.model_dump(mode="json"), "name": Path(blueprint.encoder.name).name},
+        **({} if blueprint.encoder.adapter is None else {BASE: _base(pipeline)}),
         "model": blueprint.model.model_dump(mode="json"),
         "bundle": blueprint.bundle and blueprint.bundle.model_dump(mode="json"),
         "threshold": blueprint.threshold,
@@ -85,39 +89,77 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
     }
 
 
+def _base(pipeline: TorchPipeline) -> dict[str, str]:
+    """The encoder that an adapter belongs to: its name, or the path of its folder, and the checksum of its weights."""
+    name = pipeline.blueprint.encoder.name
+    place = str(Path(name).absolute()) if Path(name).is_dir() else name
+    return {"name": place, "sha256": base_checksum(pipeline.model.encoder.transformer)}
+
+
 def save_weights(model: Trainable, path: Path) -> None:
-    stored = {**dict(model.named_parameters()), **persistent_buffers(model)}
-    save_file({name: value.detach().contiguous() for name, value in stored.items()}, path)
+    save_file({name: value.detach().contiguous() for name, value in stored_tensors(model).items()}, path)
 
 
-def persistent_buffers(model: Trainable) -> dict[str, Tensor]:
-    """What is neither learned nor made from the options, such as running means; each under one name."""
-    kept = model.state_dict().keys()
-    return {name: value for name, value in model.named_buffers() if name in kept}
-
-
-def load(folder: Path | str, reader: str | None = None, *, verify: bool = True) -> TorchPipeline:
+def load(
+    folder: Path | str, reader: str | None = None, *, encoder: SharedEncoder | None = None, verify: bool = True
+) -> TorchPipeline:
     """Read a model folder that `save` wrote; `reader` names the member of a bundle that makes the predictions.
 
-    `verify=False` skips the checksums, such as for a schema that was edited on purpose.
+    A model with an adapter uses the weights of `encoder`; by default it loads its encoder. `verify=False` skips the
+    checksums, such as for a schema that was edited on purpose.
     """
     folder = Path(folder)
     config = upgrade_keys(read_config(folder))
     check_version(config, folder / CONFIG)
     if verify:
         verify_checksums(config, folder, (SCHEMA, WEIGHTS))
-    schema, limit = read_schema(folder), SizeLimit(_element_count(folder / WEIGHTS), folder / CONFIG)
+    schema, base = read_schema(folder), _base_encoder(folder, config, encoder)
+    limit = SizeLimit(_element_count(folder / WEIGHTS), folder / CONFIG)
     with limit:
-        pipeline = _build(folder, config, schema, reader, limit)
+        pipeline = _build(folder, config, schema, reader, limit, base)
+    if base is not None and verify:
+        _check_base(pipeline, config[BASE], folder)
     load_weights(pipeline.model, folder / WEIGHTS)
     pipeline.model.eval()
     return pipeline
 
 
-def _build(folder: Path, config: dict[str, Any], schema: Schema, reader: str | None, limit: SizeLimit) -> TorchPipeline:
+def _base_encoder(folder: Path, config: dict[str, Any], given: SharedEncoder | None) -> SharedEncoder | None:
+    """The encoder that the stored adapter belongs to; None for a model without an adapter."""
+    base = config.get(BASE)
+    if base is None:
+        if given is not None:
+            raise ModelError(f"{folder}: this model stores its own encoder; leave encoder= out.")
+        return None
+    if not isinstance(base, dict) or not all(isinstance(base.get(key), str) for key in ("name", "sha256")):
+        raise ModelError(f"{folder / CONFIG}: the encoder of the adapter is not named; copy it again.")
+    path = Path(base["name"])
+    name = path.name if path.is_absolute() and not path.is_dir() else base["name"]  # of another machine
+    try:
+        return given or SharedEncoder.load(name)
+    except EncoderError as error:
+        raise ModelError(f"{folder}: the encoder of its adapter is missing: {error}") from None
+
+
+def _check_base(pipeline: TorchPipeline, base: dict[str, str], folder: Path) -> None:
+    if base_checksum(pipeline.model.encoder.transformer) != base["sha256"]:
+        raise ModelError(
+            f"{folder}: its adapter was trained on other weights of {shortened(base['name'])!r} (their checksum "
+            f"differs); give the encoder that it was trained on, as encoder=SharedEncoder.load(NAME)."
+        )
+
+
+def _build(
+    folder: Path,
+    config: dict[str, Any],
+    schema: Schema,
+    reader: str | None,
+    limit: SizeLimit,
+    base: SharedEncoder | None,
+) -> TorchPipeline:
     """The model that the config describes, with weights still to be read."""
-    transformer, tokenizer = _transformer(folder, config, limit)
     blueprint = _checked_blueprint(folder, config)
+    transformer, tokenizer = _transformer(folder, config, limit, base, blueprint.encoder.layers)
     tuning = read_tuning(folder, config, [section.name for section in blueprint.sections], schema)
     blueprint = replace(blueprint.with_reader(reader), tuning=tuning)
     try:
@@ -139,8 +181,9 @@ def _checked_blueprint(folder: Path, config: dict[str, Any]) -> Blueprint:
 
 def _blueprint(config: dict[str, Any]) -> Blueprint:
     bundle, threshold = config["bundle"], config["threshold"]
+    encoder = EncoderConfig.model_validate(config["encoder"])
     blueprint = Blueprint(
-        EncoderConfig.model_validate(config["encoder"]),
+        encoder.model_copy(update={"name": config[BASE]["name"]}) if BASE in config else encoder,
         ModelSection.model_validate(config["model"]),
         BundleSection.model_validate(bundle) if bundle else None,
         None if threshold is None else float(threshold),
@@ -150,7 +193,7 @@ def _blueprint(config: dict[str, Any]) -> Blueprint:
 
 def load_weights(model: Trainable, path: Path) -> None:
     """Fill the model from a safetensors file that must hold exactly its parameters and persistent buffers."""
-    wanted = {**dict(model.named_parameters()), **persistent_buffers(model)}
+    wanted = stored_tensors(model)
     with _opened(path) as file:
         stored = {name for name in file.keys() if not _obsolete(name)}  # noqa: SIM118
         source = {name: stored_name(name, stored) for name in wanted}
@@ -196,15 +239,22 @@ def _obsolete(name: str) -> bool:
 
 
 def _transformer(
-    folder: Path, config: dict[str, Any], limit: SizeLimit
+    folder: Path,
+    config: dict[str, Any],
+    limit: SizeLimit,
+    base: SharedEncoder | None,
+    layers: Sequence[int] | None,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     try:
         with quiet_transformers():
-            settings = {key: value for key, value in config["transformer"].items() if key != "num_labels"}
-            limit.check_numbers(settings)
-            transformer = AutoModel.from_config(AutoConfig.for_model(settings.pop("model_type"), **settings))
+            if base is None:
+                settings = {key: value for key, value in config["transformer"].items() if key != "num_labels"}
+                limit.check_numbers(settings)
+                transformer = AutoModel.from_config(AutoConfig.for_model(settings.pop("model_type"), **settings))
+            else:
+                transformer = base.copy(layers)
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             vocabulary = any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "tokenizer.model"))
             if not (vocabulary and (folder / "tokenizer_config.json").is_file()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -10,12 +11,14 @@ import numpy as np
 import torch
 
 from spanwise import runtime
+from spanwise.pipeline.adapters import add_adapter, has_adapter, merged_transformer
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.collate import collate
 from spanwise.pipeline.encoders import add_special_tokens, window_limits, word_encoder
 from spanwise.pipeline.pipeline import Pipeline, Task
 from spanwise.pipeline.torch_runner import TorchRunner
 from spanwise.pipeline.tuning import Tuning
+from spanwise.pipeline.weights import stored_tensors
 from spanwise.recipe import ModelSection
 from spanwise.schema import Schema
 from spanwise.seam.batch import Array, Batch
@@ -46,6 +49,8 @@ class TorchPipeline(Pipeline):
         special_ids = add_special_tokens(transformer, tokenizer, tokens)
         encoder = word_encoder(transformer, blueprint.encoder, special_ids)
         models: list[SpanModel] = [find_model(s.name)(encoder, s.config, schema) for s in blueprint.sections]
+        if blueprint.encoder.adapter is not None:  # after the models, which may copy blocks of the encoder
+            add_adapter(transformer, blueprint.encoder)
         bundle = blueprint.bundle
         self.model: Trainable = models[0] if bundle is None else Bundle(models[0], models[1], bundle.alpha)
         place = next((i for i, member in enumerate(self.members) if member.name == blueprint.reader), 0)
@@ -96,6 +101,22 @@ class TorchPipeline(Pipeline):
         blueprint = replace(self.blueprint, model=alone, bundle=None, reader=None, tuning=tuning)
         pipeline = TorchPipeline(blueprint, schema, self.model.encoder.transformer, self.tokenizer)
         pipeline.model.load_state_dict(self.torch_runner.model.state_dict())
+        return pipeline
+
+    @torch.no_grad()
+    def merged(self) -> TorchPipeline:
+        """The same model with its adapter added to the encoder's weights; itself if it has none."""
+        transformer = self.model.encoder.transformer
+        if not has_adapter(transformer):
+            return self
+        encoder = self.blueprint.encoder.model_copy(update={"adapter": None})
+        blueprint = replace(self.blueprint, encoder=encoder)
+        pipeline = TorchPipeline(blueprint, self.schema, merged_transformer(transformer), deepcopy(self.tokenizer))
+        own = stored_tensors(self.model)
+        for name, tensor in stored_tensors(pipeline.model).items():
+            if name in own:
+                tensor.copy_(own[name])
+        pipeline.model.to(self.torch_runner.device).eval()
         return pipeline
 
     def use_threads(self, count: int | None) -> None:

@@ -45,6 +45,11 @@ class TorchRunner:
         return _arrays(self.model.rescore(features, type(rows)(*tensors)))
 
     @torch.inference_mode()
+    def word_vectors(self, batch: Batch[Array]) -> Floats:
+        """The encoder's vectors of the batch's words, 0 for padding. -> [B, T, d]"""
+        return _array(self._encode(self._tensors(batch)).words)
+
+    @torch.inference_mode()
     def span_vectors(self, batch: Batch[Array]) -> Floats:
         """The vectors of the batch's candidates before the span classifier. -> [N, d]"""
         tensors = self._tensors(batch)

@@ -16,6 +16,8 @@ from spanwise.renamed import upgrade_keys
 
 RECIPE = "recipe.yaml"  # in a run folder
 RECIPES = Path(__file__).parent.parent / "recipes"
+FILES = ("data.train", "data.dev", "data.test")
+APPEND = "+"  # at the end of a key: key+=value
 MAX_OVERRIDE = 100_000  # characters
 Section = TypeVar("Section", bound=BaseModel)
 
@@ -62,15 +64,29 @@ def validated(kind: type[Section], data: object, where: str) -> Section:
 
 
 def override(data: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
-    """The data with `dotted.key=value` assignments applied."""
+    """The data with `dotted.key=value` assignments applied; `dotted.key+=value` appends to a list."""
     result: dict[str, Any] = deep_copy(data)
     for assignment in assignments:
-        key, equals, value = assignment.partition("=")
+        key, equals, text = assignment.partition("=")
+        appends = key.endswith(APPEND)
+        key = key.removesuffix(APPEND)
         if not equals or not key:
             raise RecipeError(f"--set takes key=value, as in --set train.seed=2, not {shortened(assignment)!r}.")
         *sections, last = _path(key)
-        _section(result, sections, shortened(key))[last] = _value(shortened(key), value)
+        section, value = _section(result, sections, shortened(key)), _value(shortened(key), text)
+        section[last] = [*_listed(section.get(last)), *_appended(key, value)] if appends else value
     return result
+
+
+def _appended(key: str, value: Any) -> list[Any]:
+    """What is appended to a list; files beside those of the recipe are relative to the working directory."""
+    items = _listed(value)
+    return [str(Path.cwd() / item) if isinstance(item, str) else item for item in items] if key in FILES else items
+
+
+def _listed(value: Any) -> list[Any]:
+    """A value that is no list is one item; a missing one is none."""
+    return [] if value is None else value if isinstance(value, list) else [value]
 
 
 def _path(key: str) -> list[str]:

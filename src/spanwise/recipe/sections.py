@@ -51,6 +51,15 @@ class EncoderConfig(_Section):
         True, description="add a learned vector for the word's shape (lower, Title, UPPER, digits)"
     )
     freeze_embeddings: bool = Field(False, description="do not train the word-piece embeddings; faster on CPU")
+    adapter: Literal["lora"] | None = Field(
+        None, description="`lora`: train and store an adapter instead of the encoder's weights; null: train them all"
+    )
+    lora_rank: int = Field(8, ge=1, le=1_024, description="rank of the adapter's matrices")
+    lora_alpha: float = Field(16, gt=0, le=100_000, description="the adapter is scaled by lora_alpha / lora_rank")
+    lora_targets: tuple[str, ...] = Field(
+        (), max_length=1_000, description="linear layers with an adapter, such as [query, value]; `[]`: all"
+    )
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="dropout before the adapter")
     gradient_checkpointing: bool = Field(
         False, description="recompute the encoder's activations in the backward pass: less memory, a third more time"
     )
@@ -144,7 +153,9 @@ class TrainSection(_Section):
     checkpoint_minutes: float | None = Field(
         5, gt=0, le=100_000, description="minutes between checkpoints, written after a step; null: none by time"
     )
-    tensorboard: bool = Field(False, description="write TensorBoard curves into the run folder (extra `tensorboard`)")
+    tracker: Literal["tensorboard", "mlflow", "wandb"] | None = Field(
+        None, description="record curves with `tensorboard`, `mlflow` or `wandb` (an extra of that name)"
+    )
 
 
 class EvaluationSection(_Section):

@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 
 from spanwise.errors import ModelError
 from spanwise.files import atomic_file
-from spanwise.pipeline.folder import persistent_buffers
+from spanwise.pipeline.weights import persistent_buffers, stored_parameters
 from spanwise.renamed import LOSSES, stored_name
 from spanwise.seam.module import Trainable
 
@@ -38,7 +38,7 @@ class Progress:
 
 def save_checkpoint(path: Path, model: Trainable, optimizer: Optimizer, progress: Progress) -> None:
     tensors = {f"buffer.{name}": value for name, value in persistent_buffers(model).items()}
-    for name, parameter in model.named_parameters():
+    for name, parameter in stored_parameters(model).items():
         tensors[f"parameter.{name}"] = parameter.detach()
         for moment, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{moment}.{name}"] = value
@@ -52,7 +52,7 @@ def load_checkpoint(path: Path, model: Trainable, optimizer: Optimizer) -> Progr
         with safe_open(path, framework="pt") as file, torch.no_grad():
             stored = set(file.keys())
             parameters = {name.removeprefix("parameter.") for name in stored if name.startswith("parameter.")}
-            for name, parameter in model.named_parameters():
+            for name, parameter in stored_parameters(model).items():
                 source = stored_name(name, parameters)
                 parameter.copy_(file.get_tensor(f"parameter.{source}"))
                 if f"step.{source}" in stored:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from spanwise.corpora import Corpus
 from spanwise.corpora.selection import DESCRIPTIONS, Selection, select
 from spanwise.errors import RecipeError
+from spanwise.pipeline.adapters import check_peft
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.encoders import load_pretrained
 from spanwise.pipeline.torch_pipeline import TorchPipeline
@@ -36,6 +37,8 @@ class PreparedRun:
 
 def prepare(recipe: Recipe, corpus: Corpus | None = None) -> PreparedRun:
     """Check recipe and data against each other and resolve what the recipe leaves open."""
+    if recipe.encoder.adapter is not None:
+        check_peft()
     data = select(recipe.data, seed=recipe.train.seed, corpus=corpus)
     notices = data.report.sentences()
     traits = recipe.model.config.traits()

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import date
 from pathlib import Path
-from typing import Any
 
 from spanwise import runtime
 from spanwise.corpora import Corpus
 from spanwise.files import remove_partial_files, write_text
 from spanwise.pipeline import MODEL_CARD
-from spanwise.plural import counted
 from spanwise.recipe import RECIPE, Recipe
-from spanwise.schema import EntityType, RelationType
 from spanwise.text.profile import profile
+from spanwise.training.card import model_card
 from spanwise.training.checkpoint import Progress
 from spanwise.training.preparation import PreparedRun, prepare
-from spanwise.training.reporting import Listener, ListenerGroup, LoggingListener, NullListener
-from spanwise.training.run_folder import CARD_MARK, CHECKPOINT, ENVIRONMENT, SUMMARY, check_folder, clear_folder
-from spanwise.training.tensorboard import TensorBoard
+from spanwise.training.reporting import Listener, LoggingListener, NullListener
+from spanwise.training.run_folder import CHECKPOINT, ENVIRONMENT, SUMMARY, check_folder, clear_folder
+from spanwise.training.tracking import tracked
 from spanwise.training.trainer import Trainer
 
 __all__ = ["ENVIRONMENT", "SUMMARY", "RunSummary", "model_card", "train"]
@@ -65,12 +62,11 @@ def train(
     prepared = prepare(recipe, corpus)
     for sentence in prepared.notices:
         listener.notice(sentence)
-    if recipe.train.tensorboard and runtime.is_main_process():
-        listener = ListenerGroup(listener, TensorBoard(folder))
-    trainer = Trainer(prepared, folder, listener, stop=stop, fresh=force)
-    if trainer.accelerator.is_main_process:
-        _begin(recipe, folder, trainer, force=force)
-    summary = RunSummary.of(trainer.train(), trainer.plan.score)
+    with tracked(listener, recipe, folder) as listeners:
+        trainer = Trainer(prepared, folder, listeners, stop=stop, fresh=force)
+        if trainer.accelerator.is_main_process:
+            _begin(recipe, folder, trainer, force=force)
+        summary = RunSummary.of(trainer.train(), trainer.plan.score)
     if summary.dev_f1 == 0:
         listener.notice(nothing_learned(prepared, summary))
     if trainer.accelerator.is_main_process:
@@ -108,44 +104,3 @@ def nothing_learned(prepared: PreparedRun, summary: RunSummary) -> str:
         wide = profile(prepared.data.split("dev")).wider_than(traits.max_width)
         causes.append(f"entities wider than the model's max_width of {traits.max_width} ({wide} in dev)")
     return f"the {summary.selected_by} is 0. Likely causes: {'; '.join(causes)}. `spanwise inspect` shows the data."
-
-
-def model_card(prepared: PreparedRun, summary: RunSummary) -> str:
-    """What a reader of the model folder wants to know first."""
-    recipe, schema = prepared.recipe, prepared.data.schema
-    bundle = f", bundled with {recipe.bundle.name} (α = {recipe.bundle.alpha})" if recipe.bundle else ""
-    score = "no dev data" if summary.dev_f1 is None else f"{100 * summary.dev_f1:.2f} (epoch {summary.best_epoch})"
-    relations = recipe.model.config.traits().relations and schema.relations
-    rows: dict[str, Any] = {
-        "model": f"{recipe.model.name}{bundle}",
-        "encoder": Path(recipe.encoder.name).name,
-        "training data": f"{prepared.data.name}, {counted(len(prepared.data.train), 'document')}",
-        f"{summary.selected_by or 'dev F1'}, micro, strict": score,
-        "seed": recipe.train.seed,
-        "trained": f"{date.today()}, {counted(summary.steps, 'step')}",
-    }
-    labels = _listed("Labels", schema.entities) + (_listed("Relations", schema.relations) if relations else "")
-    table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
-    return f"""---
-{CARD_MARK}
-tags: [token-classification, span-extraction]
----
-# A spanwise model
-
-```python
-from spanwise import Extractor
-
-extractor = Extractor.from_pretrained("this-folder")
-print(extractor("A text of your own.").entities)
-```
-
-| | |
-|---|---|
-{table}
-
-{labels}"""
-
-
-def _listed(title: str, kinds: Sequence[EntityType | RelationType]) -> str:
-    lines = [f"- `{kind.name}`{': ' + kind.description if kind.description else ''}\n" for kind in kinds]
-    return f"## {title}\n{''.join(lines)}"

@@ -17,12 +17,13 @@ from spanwise.recipe.parsing import read_recipe
 
 ENVIRONMENT, SUMMARY, METRICS = "environment.json", "run.json", "metrics.jsonl"
 CHECKPOINT, CURVES = "checkpoint.safetensors", "tensorboard"
+TRACKED = "tracker.json"  # names the run of the tracker that a resumed run goes on with
 CARD_MARK = "library_name: spanwise"
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"),
     *("vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja"),
 )
-RUN_FILES = (CONFIG, SCHEMA, WEIGHTS, RECIPE, ENVIRONMENT, SUMMARY, METRICS, CHECKPOINT, *TOKENIZER_FILES)
+RUN_FILES = (CONFIG, SCHEMA, WEIGHTS, RECIPE, ENVIRONMENT, SUMMARY, METRICS, CHECKPOINT, TRACKED, *TOKENIZER_FILES)
 ANEW = "start anew with --force (force=True in Python)"
 SHOWN, LONGEST = 8, 120  # differences of two recipes that an error lists, and characters of a value
 

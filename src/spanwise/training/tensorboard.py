@@ -18,7 +18,7 @@ class TensorBoard(NullListener):
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             raise RecipeError(
-                "train.tensorboard needs TensorBoard; run `pip install 'spanwise[tensorboard]'` or set it to false."
+                "train.tracker needs TensorBoard; run `pip install 'spanwise[tensorboard]'` or set it to null."
             ) from None
         self.open = partial(SummaryWriter, str(folder / CURVES))
         self.step_number = 0
@@ -39,3 +39,6 @@ class TensorBoard(NullListener):
                 if report.dev.relations is not None:
                     self.writer.add_scalar(f"dev/relations/{name}", getattr(report.dev.relations, name), report.epoch)
         self.writer.flush()
+
+    def close(self) -> None:
+        """Each epoch is flushed already."""
