@@ -9,7 +9,7 @@ import typer
 
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.evaluate import labeled_files
-from spanwise.cli.options import TagColumns
+from spanwise.cli.options import AnnotatorName, TagColumns
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
@@ -28,6 +28,7 @@ def export(
     ] = None,
     format: Annotated[str | None, typer.Option(help="Format of the file; default: detected.")] = None,
     tag_columns: TagColumns = None,
+    annotator: AnnotatorName = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip bad records and count them.")] = False,
     reader: Annotated[str | None, typer.Option(help="The member of a bundle that is exported, by model name.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
@@ -40,8 +41,10 @@ def export(
     Example: spanwise export runs/mine exported
     Example: spanwise export runs/mine exported --int8 --check dev.jsonl
     """
-    if not check and (format or tag_columns or skip_bad):
-        raise InputError("--format, --tag-columns and --skip-bad are for --check FILE; give it, or leave them out.")
+    if not check and (format or tag_columns or annotator or skip_bad):
+        raise InputError(
+            "--format, --tag-columns, --annotator and --skip-bad are for --check FILE; give it, or leave them out."
+        )
     from spanwise import runtime
     from spanwise.inference.loading import is_exported
     from spanwise.inference.sources import model_folder
@@ -49,7 +52,7 @@ def export(
     source = model_folder(model)
     if is_exported(source):
         raise InputError(f"{source} is exported already; export the model folder that was trained.")
-    gold, report = labeled_files(check, format, tag_columns, skip_bad) if check else ([], None)
+    gold, report = labeled_files(check, format, tag_columns, annotator, skip_bad) if check else ([], None)
     runtime.set_threads(threads)
     try:
         from spanwise.evaluation.exporting import export_model

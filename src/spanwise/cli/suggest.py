@@ -98,5 +98,5 @@ def _documents(pool: str, lines: bool, from_: str | None, report: Report) -> Ite
 
     from spanwise.inference.batch.source import Source
 
-    read = Source(pool, lines, from_, (), "text", False, False, 1024).documents(report)
+    read = Source(pool, lines=lines, format=from_).documents(report)
     yield from track(read, "reading the pool", console=err, transient=True, disable=not err.is_terminal)
