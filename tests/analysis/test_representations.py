@@ -29,9 +29,8 @@ from spanwise.text.alignment import word_spans
 
 Make = Callable[..., TorchPipeline]
 OPTIONS: dict[str, Any] = {"nested": True, "max_width": 4}
-CLASSIFIERS: dict[str, Callable[[Any], Any]] = {
+CLASSIFIERS: dict[str, Callable[[Any], Any]] = {  # of models that build the vectors of all spans when they predict
     "dspert": lambda model: model.classifier.classify,
-    "span-ner": lambda model: model.classify,
     "span": lambda model: model.span[-1],
 }
 
