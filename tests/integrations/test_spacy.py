@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -86,8 +87,6 @@ def test_pipe_gives_the_docs_in_order_with_their_contexts(flat: Path) -> None:
 
 
 def test_a_stored_pipeline_needs_the_first_folder_no_more(joint: Path, tmp_path: Path) -> None:
-    import shutil
-
     model = Path(shutil.copytree(joint, tmp_path / "model"))
     nlp = blank(model, spans_key="mine", relation_threshold=0.4)
     wanted = nlp(TEXT)
@@ -96,6 +95,25 @@ def test_a_stored_pipeline_needs_the_first_folder_no_more(joint: Path, tmp_path:
     found = spacy.load(tmp_path / "nlp")(TEXT)
     assert spans_of(found, "mine") == spans_of(wanted, "mine")
     assert found._.mine_relations == wanted._.mine_relations
+
+
+@pytest.mark.slow
+def test_an_exported_model_is_stored_with_the_pipeline(
+    make_pipeline: Callable[..., TorchPipeline], tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx")
+    from spanwise.inference.graphs import export_graphs
+    from spanwise.pipeline.onnx_folder import write_config
+
+    pipeline = make_pipeline("span-ner", nested=True)
+    pipeline.tokenizer.save_pretrained(tmp_path / "model")
+    export_graphs(pipeline, tmp_path / "model")
+    write_config(pipeline, tmp_path / "model", {})
+    nlp = blank(tmp_path / "model")
+    wanted = nlp(TEXT)
+    nlp.to_disk(tmp_path / "nlp")
+    shutil.rmtree(tmp_path / "model")
+    assert spans_of(spacy.load(tmp_path / "nlp")(TEXT)) == spans_of(wanted) != []
 
 
 def test_docs_are_stored_with_scores_and_relations(joint: Path, tmp_path: Path) -> None:
