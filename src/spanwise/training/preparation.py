@@ -54,7 +54,9 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> PreparedRun:
 
 
 def _overlaps_too_much(data: Selection, traits: Traits) -> bool:
-    """Whether training entities overlap in a way that the model cannot predict."""
+    """Whether training entities overlap in a way that the model cannot learn."""
+    if traits.independent:
+        return False
     shared = data.profile.shared_entities > 0 and not traits.multi_label
     return not traits.nested and (data.profile.nested or shared)
 
