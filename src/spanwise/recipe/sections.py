@@ -51,6 +51,9 @@ class EncoderConfig(_Section):
         True, description="add a learned vector for the word's shape (lower, Title, UPPER, digits)"
     )
     freeze_embeddings: bool = Field(False, description="do not train the word-piece embeddings; faster on CPU")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="dropout inside the encoder; null: its own; 0 is faster, for much training data"
+    )
     gradient_checkpointing: bool = Field(
         False, description="recompute the encoder's activations in the backward pass: less memory, a third more time"
     )
@@ -118,6 +121,19 @@ class BundleSection(ModelSection):
     )
 
 
+class LabelSampling(_Section):
+    """Which labels a training batch asks for, and how each is worded."""
+
+    per_batch: int = Field(30, ge=1, le=10_000, description="labels per batch at most; those without gold are sampled")
+    names: float = Field(0.65, ge=0, le=1, description="share of the batches that give labels by name alone")
+    descriptions: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="share that gives them by description alone; the rest gives `name: description`",
+    )
+
+
 class TrainSection(_Section):
     """How long and how fast a model learns."""
 
@@ -143,6 +159,14 @@ class TrainSection(_Section):
     )
     checkpoint_minutes: float | None = Field(
         5, gt=0, le=100_000, description="minutes between checkpoints, written after a step; null: none by time"
+    )
+    labels: LabelSampling | None = Field(
+        None,
+        description="labels and label texts sampled per batch, for models with open labels (`per_batch`, `names`, "
+        "`descriptions`); null: all labels of a corpus, several corpora are always sampled",
+    )
+    epoch_batches: int | None = Field(
+        None, ge=1, le=1_000_000_000, description="with several corpora, batches per epoch; null: as many as they have"
     )
     tensorboard: bool = Field(False, description="write TensorBoard curves into the run folder (extra `tensorboard`)")
 

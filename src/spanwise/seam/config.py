@@ -111,8 +111,8 @@ class LabeledSpanConfig(SpanConfig):
 
     scorer: Literal["classes", "names", "descriptions"] = Field(
         "classes",
-        description="what spans are scored against: `classes` (one output per training label), or the encoded `names` or "
-        "`descriptions` of labels, which takes new labels",
+        description="what spans are scored against: `classes` (one output per training label), or the encoded `names` "
+        "or `descriptions` of labels, which takes new labels",
     )
 
     @property
