@@ -10,6 +10,7 @@ from typing import Literal
 
 PACKAGE = Path(__file__).parents[1]  # bundled files lie under it
 OPEN = "open/"  # begins the names of corpora of many label sets
+ANNOTATED_LABELS = "open/schemas.json"  # the labels that parts of these corpora were annotated for
 _OPEN = json.loads((PACKAGE / "data/corpora/open.json").read_text("utf-8"))
 
 
@@ -43,7 +44,8 @@ class NamedCorpus:
     def files(self) -> tuple[str, ...]:
         """Every file that the corpus can need."""
         cuts = (self.splits, *self.folds)
-        return tuple(path for cut in cuts for path in cut.values()) + ((self.schema_file,) if self.schema_file else ())
+        others = (self.schema_file, ANNOTATED_LABELS if self.schema_form == "open" else "")
+        return (*(path for cut in cuts for path in cut.values()), *filter(None, others))
 
 
 _ADE = NamedCorpus(

@@ -14,7 +14,6 @@ from spanwise.corpora.catalog import OPEN, PACKAGE
 from spanwise.document import ANNOTATED, Document, Entity
 from spanwise.schema import EntityType, Schema
 
-SCHEMAS = "open/schemas.json"  # the labels that parts of corpora were annotated for
 Texts = Mapping[str, Mapping[str, str]]  # name and description by label
 
 

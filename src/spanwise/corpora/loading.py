@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from spanwise import formats
-from spanwise.corpora.catalog import CHECKSUMS, CORPORA, OPEN, PACKAGE, NamedCorpus
-from spanwise.corpora.label_texts import SCHEMAS, open_schema, read_label_texts, read_open, with_plain_names
+from spanwise.corpora.catalog import ANNOTATED_LABELS, CHECKSUMS, CORPORA, OPEN, PACKAGE, NamedCorpus
+from spanwise.corpora.label_texts import open_schema, read_label_texts, read_open, with_plain_names
 from spanwise.document import Document, overlap
 from spanwise.errors import CorpusError, InputError
 from spanwise.schema import EntityType, RelationType, Schema
@@ -89,8 +89,8 @@ def load(name: str, root: Path | None = None) -> Corpus:
 
 def _load_open(named: NamedCorpus, folder: Path) -> Corpus:
     """A corpus of many label sets; parts of some were annotated for a part of the labels."""
-    _verify(named, folder, SCHEMAS)
-    splits = {split: tuple(read_open(folder / path, folder / SCHEMAS)) for split, path in named.splits.items()}
+    _verify(named, folder, ANNOTATED_LABELS)
+    splits = {split: tuple(read_open(folder / path, folder / ANNOTATED_LABELS)) for split, path in named.splits.items()}
     return Corpus(named.name, splits, open_schema(named.name, read_label_texts(folder / named.schema_file)))
 
 
