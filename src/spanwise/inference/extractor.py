@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, cast, overload
 
@@ -12,6 +12,7 @@ from spanwise.document import Document, Entity
 from spanwise.errors import InputError
 from spanwise.files import write_text
 from spanwise.inference.inputs import C, Text, Words, from_words, split_pairs, to_documents, with_entities
+from spanwise.inference.labels import Labels, label_descriptions
 from spanwise.inference.loading import is_exported, load_exported, load_trained
 from spanwise.inference.sources import model_folder
 from spanwise.pipeline import MODEL_CARD
@@ -91,7 +92,7 @@ class Extractor:
         text: Text,
         *,
         entities: Sequence[Entity] | None = ...,
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
@@ -100,7 +101,7 @@ class Extractor:
         self,
         text: list[str] | list[Document],
         *,
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
@@ -109,7 +110,7 @@ class Extractor:
         self,
         *,
         words: list[str] | tuple[str, ...],
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
@@ -118,7 +119,7 @@ class Extractor:
         self,
         *,
         words: list[list[str]] | list[tuple[str, ...]],
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
@@ -129,7 +130,7 @@ class Extractor:
         *,
         words: Words | None = None,
         entities: Sequence[Entity] | None = None,
-        labels: Mapping[str, str] | None = None,
+        labels: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Document | list[Document]:
@@ -137,8 +138,9 @@ class Extractor:
 
         `words` are the words of one text that is already split, or a list of such texts: one list of words per text.
         With `entities`, those of the one text are taken as given and only relations between them are sought. `labels`
-        asks a model that can for other labels than its own, each with the text that describes it. `threshold` is the
-        lowest probability of an entity, for all labels or per label; `relation_threshold` the same for relations.
+        asks a model that can for other labels than its own: a list of names, or a mapping of each label to a text that
+        describes it. `threshold` is the lowest probability of an entity, for all labels or per label;
+        `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
             raise InputError("give either a text (or a list of texts) or words=, the words of one text or of several.")
@@ -167,12 +169,9 @@ class Extractor:
             raise InputError(f"give a text or a list of texts, not {kind}; for an iterable use stream().")
         return list(self.stream(given, threshold=threshold, relation_threshold=relation_threshold))
 
-    def with_labels(self, labels: Mapping[str, str]) -> Extractor:
-        """An extractor with the same weights for other labels, each with the text that describes it."""
-        texts = [*labels, *labels.values()] if isinstance(labels, Mapping) else []
-        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            raise InputError("labels= maps each label to its description; give at least one label and no empty text.")
-        task = self.pipeline.task_for_labels(labels)
+    def with_labels(self, labels: Labels) -> Extractor:
+        """An extractor with the same weights for other labels: their names, or each with a text that describes it."""
+        task = self.pipeline.task_for_labels(label_descriptions(labels))
         return Extractor(self.pipeline, token_budget=self.token_budget, task=task)
 
     def with_tuning(self, tuning: Tuning) -> Extractor:
@@ -186,7 +185,7 @@ class Extractor:
         texts: Iterable[Text],
         *,
         as_tuples: Literal[False] = ...,
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Iterator[Document]: ...
@@ -196,7 +195,7 @@ class Extractor:
         texts: Iterable[tuple[Text, C]],
         *,
         as_tuples: Literal[True],
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Iterator[tuple[Document, C]]: ...
@@ -206,7 +205,7 @@ class Extractor:
         texts: Iterable[Text] | Iterable[tuple[Text, C]],
         *,
         as_tuples: bool = False,
-        labels: Mapping[str, str] | None = None,
+        labels: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Iterator[Document] | Iterator[tuple[Document, C]]:
@@ -240,7 +239,7 @@ class Extractor:
         self,
         texts: Iterable[Text],
         *,
-        labels: Mapping[str, str] | None = None,
+        labels: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> DataFrame:

@@ -71,7 +71,12 @@ def span_means(sums: Tensor, spans: Tensor) -> Tensor:
 def label_loss(logits: Tensor, labels: Tensor, annotated: Tensor) -> Tensor:
     """Binary cross entropy summed over spans and labels, divided by the number of gold cells.
 
-    logits [N, C]; labels [N, C], between 0 and 1; annotated [N, C], false where a label is unknown
+    logits, labels [N, C]; annotated [N, C], false where a label is unknown
     """
     each = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")
-    return (each * annotated).sum() / labels.sum().clamp(min=1)
+    return (each * annotated).sum() / gold_count(labels)
+
+
+def gold_count(labels: Tensor) -> Tensor:
+    """The number of gold cells, at least one. labels [N, C] -> []"""
+    return labels.sum().clamp(min=1)
