@@ -8,6 +8,7 @@ import pytest
 
 from spanwise.document import Document
 from spanwise.errors import ModelError
+from spanwise.inference.extractor import Extractor
 from spanwise.inference.graphs import export_graphs
 from spanwise.pipeline.onnx_runner import FORWARD, RESCORE, OnnxRunner
 from spanwise.pipeline.pipeline import Pipeline
@@ -101,3 +102,16 @@ def test_a_missing_graph_is_named(case: Case, tmp_path: Path) -> None:
 def test_a_model_that_reads_label_texts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="lear needs label texts, which cannot be exported yet"):
         export_graphs(Case("lear", tmp_path).pipeline(), tmp_path / "graphs")
+
+
+@pytest.mark.parametrize("model", ["span-ner", "biaffine"])
+def test_a_model_that_scores_label_texts_takes_any_labels(model: str, tmp_path: Path) -> None:
+    case = Case(model, tmp_path, {"scorer": "descriptions", "nested": True})
+    export_graphs(case.random, tmp_path / "graphs")
+    exported, torch = Extractor(on_onnx(case.random, tmp_path / "graphs")), Extractor(case.random)
+    documents = [*case.corpus.splits["train"], LONG]
+    for labels in (["town"], [f"kind {number} of thing" for number in range(30)], {"Human": "persons by their names"}):
+        wanted = torch.with_labels(labels).pipeline.predict(documents, torch.with_labels(labels).task, threshold=0.2)
+        asked = exported.with_labels(labels)
+        assert sum(len(document.entities) for document in wanted) > 10
+        assert_alike(asked.pipeline.predict(documents, asked.task, threshold=0.2), wanted)
