@@ -10,6 +10,7 @@ from spanwise.cli import (  # noqa: F401
     corpora,
     demo,
     evaluate,
+    extract,
     init,
     inspect,
     models,

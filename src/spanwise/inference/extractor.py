@@ -14,7 +14,7 @@ from spanwise.files import write_text
 from spanwise.inference.inputs import C, Text, Words, from_words, split_pairs, to_documents, with_entities
 from spanwise.inference.labels import Labels, label_descriptions
 from spanwise.inference.loading import is_exported, load_exported, load_trained
-from spanwise.inference.sources import model_folder
+from spanwise.inference.sources import general_folder, model_folder
 from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
 from spanwise.pipeline.tuning import Tuning
@@ -75,6 +75,14 @@ class Extractor:
         if is_exported(folder):
             return cls(load_exported(folder, reader, device=device, threads=threads, verify=verify), card=text)
         return cls(load_trained(folder, reader, device=device, verify=verify), card=text, threads=threads)
+
+    @classmethod
+    def general(cls, *, device: str = "cpu", threads: int | None = None) -> Extractor:
+        """The general model, which is asked for any labels.
+
+        >>> Extractor.general()("Ibuprofen eased the migraine.", labels=["drug", "symptom"]).entities
+        """
+        return cls.from_pretrained(general_folder(), device=device, threads=threads)
 
     def __reduce__(self) -> NoReturn:
         raise InputError(

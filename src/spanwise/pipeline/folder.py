@@ -161,6 +161,25 @@ def load_weights(model: Trainable, path: Path) -> None:
             _fill(parameter, file.get_tensor(source[name]), f"{path}: {name}")
 
 
+def load_fitting_weights(model: Trainable, folder: Path) -> tuple[int, int]:
+    """Fill the parameters that a model folder has under the same name and shape; how many, and of how many.
+
+    The word-piece embeddings must be among them: without these the weights are those of another encoder.
+    """
+    check_version(read_config(folder), folder / CONFIG)
+    wanted = dict(model.named_parameters())
+    with _opened(folder / WEIGHTS) as file:
+        stored = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        fitting = [name for name, parameter in wanted.items() if stored.get(name) == tuple(parameter.shape)]
+        if not {name for name in fitting if "word_embeddings" in name or "embed_tokens" in name}:
+            raise ModelError(
+                f"{folder} has another encoder than the recipe; set `encoder` as in the recipe of {folder}."
+            )
+        for name in fitting:
+            _fill(wanted[name], file.get_tensor(name), f"{folder / WEIGHTS}: {name}")
+    return len(fitting), len(wanted)
+
+
 @torch.no_grad()
 def _fill(parameter: Tensor, tensor: Tensor, where: str) -> None:
     if tensor.shape != parameter.shape:

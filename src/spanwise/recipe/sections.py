@@ -150,6 +150,11 @@ class TrainSection(_Section):
     patience: int | None = Field(
         None, ge=1, le=10_000, description="epochs without a better dev F1 before training stops"
     )
+    start: str | None = Field(
+        None,
+        description="trained model whose weights training starts from, as far as they fit: a folder, or `general`; "
+        "null: the encoder as published",
+    )
     seed: int = Field(1, ge=0, lt=2**63, description="seed of everything random; the same seed gives the same model")
     precision: Literal["fp32", "bf16"] = Field(
         "fp32", description="`fp32` or `bf16`; bf16 falls back to fp32 with a warning"

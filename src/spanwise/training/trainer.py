@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from spanwise import runtime
 from spanwise.errors import RecipeError, TrainingStopped
 from spanwise.files import write_text
+from spanwise.inference.sources import model_folder as find_model_folder
 from spanwise.metrics import Score, score_entities, score_relations
 from spanwise.pipeline import folder as model_folder
 from spanwise.plural import counted
@@ -73,6 +74,7 @@ class Trainer:
         self.accelerator = _accelerator(self.options.precision, listener)
         runtime.seed_step(self.options.seed)
         self.pipeline = prepared.pipeline()
+        self._start_from(self.options.start)
         self.pipeline.limit_training_windows(max(MIN_WINDOW, SENTENCE_PIECES * self.options.batch_size))
         self.data = TrainingSet.of(self.pipeline, prepared.data, self.options)
         self._report_lost(self.data.lost)
@@ -86,6 +88,13 @@ class Trainer:
             self.progress = self._resumed()
         self.plan = self._plan()
         self.saved_at = time.monotonic()
+
+    def _start_from(self, source: str | None) -> None:
+        """Take over the weights of a trained model, as far as they fit."""
+        if source is None:
+            return
+        taken, parameters = model_folder.load_fitting_weights(self.pipeline.model, find_model_folder(source))
+        self.listener.notice(f"starting from {source}: {taken} of {parameters} weight tensors.")
 
     def _report_lost(self, lost: LostGold) -> None:
         if lost.relations and any(member.traits.relations for member in self.pipeline.members):
