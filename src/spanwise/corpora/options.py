@@ -83,8 +83,7 @@ class DataOptions(BaseModel):
     leave_out: tuple[str, ...] = Field((), description="entity types to hide from training")
     corpora: tuple[DataOptions, ...] = Field(
         (),
-        description="several corpora at once, each with its own labels and the options of this section; a model with "
-        "open labels learns from all",
+        description="several corpora at once, each with its own labels and the options of this section",
     )
     temperature: float = Field(
         0.5, ge=0, le=1, description="with several corpora, one is drawn by its size to the power of this"

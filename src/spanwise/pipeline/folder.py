@@ -173,7 +173,7 @@ def load_fitting_weights(model: Trainable, folder: Path) -> tuple[int, int]:
         fitting = [name for name, parameter in wanted.items() if stored.get(name) == tuple(parameter.shape)]
         if not {name for name in fitting if "word_embeddings" in name or "embed_tokens" in name}:
             raise ModelError(
-                f"{folder} has another encoder than the recipe; set `encoder` as in the recipe of {folder}."
+                f"{folder} has another encoder than this recipe; set `encoder` as in {folder}/recipe.yaml."
             )
         for name in fitting:
             _fill(wanted[name], file.get_tensor(name), f"{folder / WEIGHTS}: {name}")

@@ -152,8 +152,7 @@ class TrainSection(_Section):
     )
     start: str | None = Field(
         None,
-        description="trained model whose weights training starts from, as far as they fit: a folder, or `general`; "
-        "null: the encoder as published",
+        description="trained model whose weights training starts from: a folder, or `general`; null: none",
     )
     seed: int = Field(1, ge=0, lt=2**63, description="seed of everything random; the same seed gives the same model")
     precision: Literal["fp32", "bf16"] = Field(
@@ -167,8 +166,7 @@ class TrainSection(_Section):
     )
     labels: LabelSampling | None = Field(
         None,
-        description="labels and label texts sampled per batch, for models with open labels (`per_batch`, `names`, "
-        "`descriptions`); null: all labels of a corpus, several corpora are always sampled",
+        description="labels sampled per batch: `per_batch`, `names`, `descriptions`; null: all of a single corpus",
     )
     epoch_batches: int | None = Field(
         None, ge=1, le=1_000_000_000, description="with several corpora, batches per epoch; null: as many as they have"

@@ -111,8 +111,7 @@ class LabeledSpanConfig(SpanConfig):
 
     scorer: Literal["classes", "names", "descriptions"] = Field(
         "classes",
-        description="what spans are scored against: `classes` (one output per training label), or the encoded `names` "
-        "or `descriptions` of labels, which takes new labels",
+        description="score spans against fixed `classes`, or against label `names` or `descriptions`: takes new labels",
     )
 
     @property
