@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from spanwise import formats
 from spanwise.errors import ModelError, RecipeError
 from spanwise.inference.extractor import Extractor
+from spanwise.pipeline.integrity import checksum
 from spanwise.recipe import Recipe
 from spanwise.training.preparation import prepare
 from spanwise.training.run import train
@@ -100,15 +103,14 @@ def test_training_starts_from_the_weights_that_fit(recipe: Path, memory: Any, tm
 
 def test_another_encoder_is_no_start(recipe: Path, trained: Path, tmp_path: Path) -> None:
     odd = tmp_path / "odd"
-    odd.mkdir()
-    for file in trained.iterdir():
-        (odd / file.name).write_bytes(file.read_bytes())
-    from safetensors.torch import save_file
-
+    shutil.copytree(trained, odd)
     weights = load_file(odd / "model.safetensors")
-    save_file(
-        {name: value[:-1].contiguous() if "word_embeddings" in name else value for name, value in weights.items()},
-        odd / "model.safetensors",
-    )
+    cut = {name: value[:-1].contiguous() if "word_embeddings" in name else value for name, value in weights.items()}
+    save_file(cut, odd / "model.safetensors")
+    with pytest.raises(ModelError, match="changed since the model was saved"):
+        train(Recipe.load(recipe, [f"train.start={odd}"]), tmp_path / "run")
+    config = json.loads((odd / "config.json").read_text())
+    config["checksums"]["model.safetensors"] = checksum(odd / "model.safetensors")
+    (odd / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match="has another encoder than this recipe"):
         train(Recipe.load(recipe, [f"train.start={odd}"]), tmp_path / "run")

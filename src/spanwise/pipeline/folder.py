@@ -21,6 +21,7 @@ from spanwise import __version__
 from spanwise.errors import EncoderError, ModelError, SchemaError, SpanwiseError, shortened
 from spanwise.files import atomic_file, write_text
 from spanwise.pipeline.blueprint import Blueprint
+from spanwise.pipeline.compact import COMPACT, base_weights, compressed, describe, restored
 from spanwise.pipeline.encoders import check_vocabulary, quiet_transformers, remove_pooler
 from spanwise.pipeline.integrity import FORMAT, check_version, checksum, verify_checksums
 from spanwise.pipeline.size_limit import SizeLimit
@@ -48,16 +49,21 @@ WEIGHTS = "model.safetensors"
 OBSOLETE = frozenset(("labels.read", "labels.read_by"))  # stored by earlier versions: encoded labels
 
 
-def save(pipeline: TorchPipeline, folder: Path) -> None:
-    """Write a model folder; the config comes last, with the checksums of all other files that a model is read from."""
+def save(pipeline: TorchPipeline, folder: Path, rank: int | None = None) -> None:
+    """Write a model folder; the config comes last, with the checksums of all other files that a model is read from.
+
+    With `rank`, the weights are stored as a difference of this rank to the default encoder (pipeline.compact).
+    """
+    if rank is not None and pipeline.blueprint.encoder.name != "minilm":
+        raise ModelError("only a model on the default encoder (minilm) can be stored as a difference to it.")
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / SCHEMA, to_json(pipeline.schema.to_dict()))
     tokenizer = [Path(path) for path in pipeline.tokenizer.save_pretrained(folder)]
     checksums = {path.name: checksum(path) for path in (folder / SCHEMA, *tokenizer) if path.is_file()}
     with atomic_file(folder / CONFIG) as config, atomic_file(folder / WEIGHTS) as weights:  # renamed in a row
-        save_weights(pipeline.model, weights)
+        save_weights(pipeline.model, weights, rank)
         checksums[WEIGHTS] = checksum(weights)
-        data = {**_config(pipeline), "checksums": checksums}
+        data = {**_config(pipeline), **({} if rank is None else {COMPACT: describe(rank)}), "checksums": checksums}
         config.write_text(to_json(with_tuning(data, tuning_to_dict(pipeline.blueprint.tuning))), encoding="utf-8")
 
 
@@ -85,9 +91,12 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
     }
 
 
-def save_weights(model: Trainable, path: Path) -> None:
-    stored = {**dict(model.named_parameters()), **persistent_buffers(model)}
-    save_file({name: value.detach().contiguous() for name, value in stored.items()}, path)
+def save_weights(model: Trainable, path: Path, rank: int | None = None) -> None:
+    named = {**dict(model.named_parameters()), **persistent_buffers(model)}
+    stored = {name: value.detach().contiguous() for name, value in named.items()}
+    if rank is not None:
+        stored = compressed(stored, base_weights(describe(rank)), rank)
+    save_file(stored, path)
 
 
 def persistent_buffers(model: Trainable) -> dict[str, Tensor]:
@@ -106,10 +115,15 @@ def load(folder: Path | str, reader: str | None = None, *, verify: bool = True) 
     check_version(config, folder / CONFIG)
     if verify:
         verify_checksums(config, folder, (SCHEMA, WEIGHTS))
-    schema, limit = read_schema(folder), SizeLimit(_element_count(folder / WEIGHTS), folder / CONFIG)
+    base = base_weights(config[COMPACT]) if COMPACT in config else {}
+    elements = _element_count(folder / WEIGHTS) + sum(value.numel() for value in base.values())
+    schema, limit = read_schema(folder), SizeLimit(elements, folder / CONFIG)
     with limit:
         pipeline = _build(folder, config, schema, reader, limit)
-    load_weights(pipeline.model, folder / WEIGHTS)
+    if base:
+        _load_compact(pipeline.model, folder / WEIGHTS, base)
+    else:
+        load_weights(pipeline.model, folder / WEIGHTS)
     pipeline.model.eval()
     return pipeline
 
@@ -161,22 +175,39 @@ def load_weights(model: Trainable, path: Path) -> None:
             _fill(parameter, file.get_tensor(source[name]), f"{path}: {name}")
 
 
+def _load_compact(model: Trainable, path: Path, base: dict[str, Tensor]) -> None:
+    """Fill the model from weights that are stored as a difference."""
+    stored = _restored(path, base)
+    for name, parameter in {**dict(model.named_parameters()), **persistent_buffers(model)}.items():
+        if name not in stored:
+            raise ModelError(f"{path}: the weights do not fit the model (such as {shortened(name)}); train it again.")
+        _fill(parameter, stored[name], f"{path}: {name}")
+
+
+def _restored(path: Path, base: dict[str, Tensor]) -> dict[str, Tensor]:
+    with _opened(path) as file:
+        stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    try:
+        return restored(stored, base)
+    except (KeyError, RuntimeError) as error:
+        raise ModelError(f"{path}: the weights do not fit the default encoder ({first_line(error)}).") from None
+
+
 def load_fitting_weights(model: Trainable, folder: Path) -> tuple[int, int]:
     """Fill the parameters that a model folder has under the same name and shape; how many, and of how many.
 
     The word-piece embeddings must be among them: without these the weights are those of another encoder.
     """
-    check_version(read_config(folder), folder / CONFIG)
+    config = read_config(folder)
+    check_version(config, folder / CONFIG)
+    verify_checksums(config, folder, (SCHEMA, WEIGHTS))
+    stored = _restored(folder / WEIGHTS, base_weights(config[COMPACT]) if COMPACT in config else {})
     wanted = dict(model.named_parameters())
-    with _opened(folder / WEIGHTS) as file:
-        stored = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-        fitting = [name for name, parameter in wanted.items() if stored.get(name) == tuple(parameter.shape)]
-        if not {name for name in fitting if "word_embeddings" in name or "embed_tokens" in name}:
-            raise ModelError(
-                f"{folder} has another encoder than this recipe; set `encoder` as in {folder}/recipe.yaml."
-            )
-        for name in fitting:
-            _fill(wanted[name], file.get_tensor(name), f"{folder / WEIGHTS}: {name}")
+    fitting = [name for name, parameter in wanted.items() if name in stored and stored[name].shape == parameter.shape]
+    if not any("word_embeddings" in name or "embed_tokens" in name for name in fitting):
+        raise ModelError(f"{folder} has another encoder than this recipe; set `encoder` as in its recipe.yaml.")
+    for name in fitting:
+        _fill(wanted[name], stored[name], f"{folder / WEIGHTS}: {name}")
     return len(fitting), len(wanted)
 
 
