@@ -15,6 +15,7 @@ from spanwise.testing import CHECKS, Case, ConformanceError, check_model
 MATCHED = {"match_weight": 10.0}  # of a mean over n² cells, which are few in short sentences
 OVERFIT = {  # words and labels pull at one encoder; entities and relations do
     "lear": {"epochs": 400, "task_lr": 3e-3},
+    "span-ner": {"epochs": 200},
     "spert": {"epochs": 200},
     "probe-open-labels": {"epochs": 400, "task_lr": 3e-3},
     "probe-markers": {"epochs": 200},
@@ -53,6 +54,9 @@ def variants() -> Iterator[Variant]:
     yield Variant("spert", {"nested": True, "multi_label": True})
     yield Variant("dspert", {"nested": True, "negatives": 6, "screening_threshold": 1e-4})
     yield Variant("lear", {"shared": True})
+    yield Variant("span-ner", {"scorer": "names"})
+    yield Variant("biaffine", {"scorer": "descriptions"})
+    yield Variant("dspert", {"scorer": "names", "nested": True})
 
 
 @pytest.fixture(scope="module", params=list(variants()), ids=str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -10,13 +11,21 @@ from typing import Any
 from spanwise.document import Document
 from spanwise.errors import SchemaError
 
+_JOINTS = re.compile(r"[_\-./]+")  # between the words of a label
+
 
 @dataclass(frozen=True)
 class EntityType:
-    """An entity label and its description."""
+    """An entity label, its description, and its name in plain words if the label is a code such as `pers.author`."""
 
     name: str
     description: str = ""
+    title: str = ""
+
+    @property
+    def plain_name(self) -> str:
+        """The title, or the label with its words set apart."""
+        return self.title or " ".join(_JOINTS.sub(" ", self.name).split()) or self.name
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class Schema:
         return Schema(kept, tuple(relations))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"entities": [asdict(e) for e in self.entities], "relations": [asdict(r) for r in self.relations]}
+        return {"entities": [_entity(e) for e in self.entities], "relations": [asdict(r) for r in self.relations]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Schema:
@@ -131,3 +140,8 @@ class Schema:
                     f"{where} has the {kind} labels {unknown}, which do not occur in the training data (it has "
                     f"{sorted(known)}); correct the labels or add examples of them to the training data."
                 )
+
+
+def _entity(kind: EntityType) -> dict[str, str]:
+    """The values of an entity type; a title only if it has one."""
+    return {name: value for name, value in asdict(kind).items() if value or name != "title"}

@@ -19,6 +19,7 @@ from spanwise.evaluation import exporting
 from spanwise.evaluation.exporting import export_model
 from spanwise.evaluation.scoring import gold_for_model
 from spanwise.inference.export import on_onnx
+from spanwise.inference.extractor import Extractor
 from spanwise.inference.graphs import export_graphs
 from spanwise.inference.quantization import graph_sizes, parts, quantize_graphs
 from spanwise.pipeline.onnx_runner import FORWARD, OnnxRunner
@@ -182,3 +183,16 @@ def test_a_model_that_no_graph_can_express_is_refused(
     monkeypatch.setattr(torch.onnx, "export", refuse)
     with pytest.raises(ModelError, match="this span-ner cannot be exported with its options"):
         export_graphs(make_pipeline("span-ner"), tmp_path)
+
+
+@pytest.mark.parametrize("model", ["span-ner", "biaffine"])
+def test_a_model_that_scores_label_texts_takes_any_labels(model: str, tmp_path: Path) -> None:
+    case = Case(model, tmp_path, {"scorer": "descriptions", "nested": True})
+    export_graphs(case.random, tmp_path / "graphs")
+    exported, torch = Extractor(on_onnx(case.random, tmp_path / "graphs")), Extractor(case.random)
+    documents = [*case.corpus.splits["train"], LONG]
+    for labels in (["town"], [f"kind {number} of thing" for number in range(30)], {"Human": "persons by their names"}):
+        wanted = torch.with_labels(labels).pipeline.predict(documents, torch.with_labels(labels).task, threshold=0.2)
+        asked = exported.with_labels(labels)
+        assert sum(len(document.entities) for document in wanted) > 10
+        assert_alike(asked.pipeline.predict(documents, asked.task, threshold=0.2), wanted)

@@ -288,13 +288,25 @@ def test_a_model_with_weights_for_each_label_takes_no_new_ones(
     ids=repr,
 )
 def test_labels_without_a_name_or_a_description_are_reported(lear: Extractor, labels: Any) -> None:
-    with pytest.raises(InputError, match="labels= maps each label to its description; give at least one"):
+    with pytest.raises(InputError, match=r"give at least one label|texts and not empty"):
         lear(TEXT, labels=labels)
 
 
-@pytest.mark.parametrize("labels", [["Town", "Human"], "Town", {"Town": ["where people live"]}], ids=repr)
-def test_labels_that_are_no_mapping_of_texts_are_reported(lear: Extractor, labels: Any) -> None:
-    with pytest.raises(InputError, match="labels= maps each label to its description"):
+@pytest.mark.parametrize("labels", ["Town", 7, {"Town": ["where people live"]}, [["Town"]]], ids=repr)
+def test_labels_that_are_no_texts_are_reported(lear: Extractor, labels: Any) -> None:
+    with pytest.raises(InputError, match=r"labels= is a list of names, or a mapping|are texts and not empty"):
+        lear(TEXT, labels=labels)
+
+
+def test_a_list_of_names_reads_each_name_as_its_description(lear: Extractor) -> None:
+    assert lear(TEXTS, labels=list(NEW)) == lear(TEXTS, labels={name: name for name in NEW})
+    with pytest.raises(InputError, match="'Town' twice"):
+        lear(TEXT, labels=["Town", "Human", "Town"])
+
+
+@pytest.mark.parametrize("labels", [["Town " * 2000], [f"label {n}" for n in range(5001)]], ids=["long", "many"])
+def test_too_much_text_in_labels_is_reported(lear: Extractor, labels: list[str]) -> None:
+    with pytest.raises(InputError, match=r"at most 5,000"):
         lear(TEXT, labels=labels)
 
 

@@ -99,9 +99,9 @@ def test_an_accumulated_gradient_is_the_mean_over_its_batches(
     options = {"batch_size": 4, "accumulate": 2, "epochs": 1, "clip": 1e9, "seed": 3}
     trainer = trainer_of(make_recipe("seq-ner", train=options), flat_corpus, tmp_path)
     model: Any = trainer.pipeline.model.train()
-    for index, batch in enumerate(trainer._batches(0)):
+    for index, batch in enumerate(trainer.data.batches(trainer.options, 0)):
         rng = runtime.seed_step(3, 0, index, 0)
-        tensors = trainer._tensors([trainer.examples[i] for i in batch], rng)
+        tensors = trainer._tensors(trainer.data.arrays(trainer.pipeline, batch.part, batch.rows, rng))
         (model.training_loss(tensors).total / 2).backward()
     wanted = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad()
@@ -138,7 +138,7 @@ def test_training_stops_early_and_keeps_the_best_model(
     train_easy: TrainEasy, metrics: Metrics, memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = iter([0.5, 0.7, 0.6, 0.7, 0.9])
-    monkeypatch.setattr(Trainer, "_score_dev", lambda self, dev: DevScore(replace(PERFECT, f1=next(scores))))
+    monkeypatch.setattr(Trainer, "_score_dev", lambda self: DevScore(replace(PERFECT, f1=next(scores))))
     folder, states = tmp_path / "run", []
     listener = memory(at_epoch=lambda _: states.append(checkpointed(folder)))
     summary = train_easy(folder, "train.epochs=9", "train.patience=2", listener=listener)

@@ -12,6 +12,7 @@ from spanwise.cli import (  # noqa: F401
     demo,
     evaluate,
     export,
+    extract,
     init,
     inspect,
     models,

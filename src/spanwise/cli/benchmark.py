@@ -72,21 +72,34 @@ def benchmark(
     ] = None,
     format: Annotated[Format, typer.Option(help="How the table or figure is written.")] = Format.TEXT,
     save: Annotated[Path | None, typer.Option(help="File for --format; a folder if there are several figures.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="With zero-shot: a trained model folder to score, instead of training one.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="With zero-shot: score at most N documents of each corpus.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train every variant of a suite with every seed and print mean and standard deviation beside the paper's figures.
 
     Runs that are already recorded are not repeated. A table or figure of a paper is made from the runs of its suite.
+    zero-shot trains the recipe `general` and scores it on the corpora that it leaves out.
 
     Example: spanwise benchmark --list
     Example: spanwise benchmark lear-t2 --corpus conll04
     Example: spanwise benchmark bl-ner-f5 --recorded --format svg --save alpha.svg
     Example: spanwise benchmark bl-ner --corpus wnut17 --seeds 3 --jobs 2 --out benchmarks/results/bl-ner
     Example: spanwise benchmark bl-ner --train train.jsonl --dev dev.jsonl --test test.jsonl
+    Example: spanwise benchmark zero-shot --model runs/general --corpus conll04
     """
     from spanwise import benchmark as suites
     from spanwise.benchmark.papers import MAX_SEEDS, RESULTS
 
+    if name == "zero-shot":
+        _zero_shot(model, folder, corpus, sample, set_ or [], as_json)
+        return
+    if model is not None or sample is not None:
+        raise InputError("--model and --sample are for zero-shot; leave them out.")
     if listed:
         list_exhibits(folder or RESULTS, as_json)
         return
@@ -132,6 +145,43 @@ def benchmark(
     if comparisons:
         title = f"two-sided p by paired approximate randomization, {comparisons[0].trials:,} trials"
         _print(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
+
+
+def _zero_shot(
+    model: Path | None, folder: Path | None, corpus: str | None, sample: int | None, set_: list[str], as_json: bool
+) -> None:
+    """Score a model on corpora that it has not seen; without a model, train one first."""
+    from spanwise.benchmark.papers import results_folder
+    from spanwise.benchmark.zero_shot import ZeroShot, ZeroShotScore, means, score_zero_shot
+    from spanwise.inference.extractor import Extractor
+
+    suite = ZeroShot.load()
+    if model is None:
+        model = (folder or results_folder("zero-shot")) / suite.recipe
+        _train_general(suite.recipe, model, set_)
+    found = []
+    for score in score_zero_shot(Extractor.from_pretrained(model), suite, [corpus] if corpus else [], sample=sample):
+        found.append(score)
+        err.print(f"{score.corpus}, {score.wording}: F1 {100 * score.f1:.2f}", markup=False, soft_wrap=True)
+    mean = means(found)
+    if as_json:
+        emit_json({"model": str(model), "scores": [score.to_dict() for score in found], "means": mean})
+        return
+    body = [score.cells for score in found]
+    body += [("mean", wording, "", "", "", "", f"{100 * f1:.2f}") for wording, f1 in mean.items()]
+    _print(f"zero-shot: {model}", ZeroShotScore.HEADER, body)
+
+
+def _train_general(recipe: str, model: Path, set_: list[str]) -> None:
+    """Train the model into its folder, or go on; a finished one is kept."""
+    from spanwise.recipe import Recipe, find_recipe
+    from spanwise.training.display import LiveDisplay
+    from spanwise.training.run import SUMMARY, train
+
+    if (model / SUMMARY).exists():
+        return
+    with stoppable() as stop, LiveDisplay(err) as display:
+        train(Recipe.load(find_recipe(recipe), set_), model, display, stop=stop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -34,6 +35,10 @@ def train(
     shots: Annotated[
         int | None, typer.Option(min=1, help="Train on N documents per label, sampled with train.seed.")
     ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", help="Start from the weights of a trained model: a folder, or general."),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Start anew in a folder that holds a run; that run is deleted.")
     ] = False,
@@ -43,6 +48,7 @@ def train(
     """Train a model from a recipe. Ctrl-C saves a checkpoint; the same command resumes the run.
 
     Example: spanwise train recipe.yaml --set train.seed=2 --out runs/mine
+    Example: spanwise train recipe.yaml --from general --out runs/mine
     """
     from dataclasses import asdict
 
@@ -52,7 +58,8 @@ def train(
     from spanwise.training.run import train as run
 
     few = [] if shots is None else [f"data.shots={shots}"]
-    loaded = Recipe.load(find_recipe(recipe), [*(set_ or ()), *few])
+    start = [] if from_ is None else [f"train.start={json.dumps(from_)}"]
+    loaded = Recipe.load(find_recipe(recipe), [*(set_ or ()), *few, *start])
     runtime.set_threads(threads)
     with stoppable() as stop, LiveDisplay(err) as display:
         summary = run(loaded, folder, display, force=force, stop=stop)

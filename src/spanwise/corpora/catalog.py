@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
+
+PACKAGE = Path(__file__).parents[1]  # bundled files lie under it
+OPEN = "open/"  # begins the names of corpora of many label sets
+ANNOTATED_LABELS = "open/schemas.json"  # the labels that parts of these corpora were annotated for
+_OPEN = json.loads((PACKAGE / "data/corpora/open.json").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class NamedCorpus:
     without_overlaps: bool = False
     folds: tuple[Mapping[str, str], ...] = ()
     schema_file: str = ""
-    schema_form: Literal["spert", "ontology", "native"] = "native"
+    schema_form: Literal["spert", "ontology", "open", "native"] = "native"
     descriptions: Mapping[str, str] = field(default_factory=dict)
     relation_descriptions: Mapping[str, str] = field(default_factory=dict)
     bundled: bool = False
@@ -38,7 +45,8 @@ class NamedCorpus:
     def files(self) -> tuple[str, ...]:
         """Every file that the corpus can need."""
         cuts = (self.splits, *self.folds)
-        return tuple(path for cut in cuts for path in cut.values()) + ((self.schema_file,) if self.schema_file else ())
+        others = (self.schema_file, ANNOTATED_LABELS if self.schema_form == "open" else "")
+        return (*(path for cut in cuts for path in cut.values()), *filter(None, others))
 
 
 _ADE = NamedCorpus(
@@ -60,6 +68,28 @@ _ADE = NamedCorpus(
     license="none stated",
     source="Gurulingappa et al. 2012, in the ten folds published with SpERT, github.com/lavis-nlp/spert",
 )
+
+
+def _open_corpora() -> Iterator[NamedCorpus]:
+    """Corpora of one format whose labels have names and descriptions."""
+    for name, entry in _OPEN["corpora"].items():
+        yield NamedCorpus(
+            name=OPEN + name,
+            task=entry["task"],
+            format="open",
+            splits=_open_files(name),
+            entity_types=entry["types"],
+            schema_file="open/labels.yaml",
+            schema_form="open",
+            license=entry["license"],
+            source=entry["source"],
+        )
+
+
+def _open_files(name: str) -> dict[str, str]:
+    files = {"train": f"open/{name}.jsonl", "test": f"open/{name}.test.jsonl"}
+    return {split: files[split] for split in _OPEN["corpora"][name]["splits"]}
+
 
 CORPORA: tuple[NamedCorpus, ...] = (
     NamedCorpus(
@@ -240,6 +270,52 @@ CORPORA: tuple[NamedCorpus, ...] = (
         source="part of spanwise",
         bundled=True,
     ),
+    NamedCorpus(
+        name="anem",
+        task="anatomy in biomedical abstracts and articles",
+        format="conll",
+        splits={split: f"anem/{split}.conll" for split in ("train", "test")},
+        entity_types=11,
+        license="CC BY-SA 3.0",
+        source="Ohta et al. 2012, AnEM, nactem.ac.uk/anatomy",
+    ),
+    NamedCorpus(
+        name="gum",
+        task="mentions of eleven types in many genres",
+        format="conll",
+        splits={split: f"gum/{split}.conll" for split in ("train", "test")},
+        entity_types=11,
+        license="CC BY 4.0, parts non-commercial",
+        source="Zeldes 2017, the GUM corpus, github.com/amir-zeldes/gum, flattened",
+    ),
+    NamedCorpus(
+        name="re3d",
+        task="defence and security news",
+        format="conll",
+        splits={split: f"re3d/{split}.conll" for split in ("train", "test")},
+        entity_types=10,
+        license="CC BY-SA and OGL",
+        source="Defence Science and Technology Laboratory 2017, github.com/dstl/re3d",
+    ),
+    NamedCorpus(
+        name="wikigold",
+        task="entities in Wikipedia",
+        format="conll",
+        splits={"train": "wikigold/wikigold.conll"},
+        entity_types=4,
+        license="CC BY 4.0",
+        source="Balasuriya et al. 2009, as one file of tagged sentences",
+    ),
+    NamedCorpus(
+        name="btc",
+        task="entities in tweets: part g, e as dev and b as test",
+        format="conll",
+        splits={"train": "btc/g.conll", "dev": "btc/e.conll", "test": "btc/b.conll"},
+        entity_types=3,
+        license="CC BY 4.0",
+        source="Derczynski et al. 2016, the Broad Twitter Corpus, github.com/GateNLP/broad_twitter_corpus",
+    ),
+    *_open_corpora(),
 )
 
 CHECKSUMS: Mapping[str, str] = {
@@ -247,6 +323,22 @@ CHECKSUMS: Mapping[str, str] = {
     "conll04/conll04_test.json": "347f45cf181b5641d2373248a1af0592954415234f72536835dde1df1b504556",
     "conll04/conll04_train.json": "65c52d5b6134c72c44277c74c5ecb354bf33aa352fc7b856edf6bda0bb436eea",
     "conll04/conll04_types.json": "9244d21d2640430f03eda97f59ce3e0a28a766964b1c04683c80656b5e505ad8",
+    "anem/test.conll": "2bd9d25228f8739338e843c3003f141fe3576e4ce84c82133d39b31609b1cdb1",
+    "anem/train.conll": "239fec75a746a109f6f2b093d24b1d4805d20c34da3c7f4656b57140c4d5f784",
+    "btc/b.conll": "504a094a0398e03fd7b394510e313b8fc844407102252182d90aea23f53cc322",
+    "btc/e.conll": "77aca745cdc28ae0fafbcf36a93ccfd15357a8db97c21d91083592dd85e348c5",
+    "btc/g.conll": "d53a27645cabc4e63313d573498b48b0cc5ed780d280edfbdc4fedefe23479da",
+    "gum/test.conll": "decb4912daf763357db7d4ad2a3e44879192e5c864c0901615847e00a59bb144",
+    "gum/train.conll": "fd555c463551c0f953e1af15ad42ee2896c33930f0482be12d0658e0f6a64485",
+    "re3d/test.conll": "885c389d81d9488bcb33c670ef9761ed7ab118c34a056925fdf6b772bda20cb1",
+    "re3d/train.conll": "036a45856cef9355631c7bca3b0e23a84a6cf09c1897c9f6489a22eb90997902",
+    "wikigold/wikigold.conll": "c797a64d0cf73ed058363f77671486bcfd413e70fda1726ad4a6ba624455225f",
+    **_OPEN["files"],
+    **{
+        path: _OPEN["corpora"][name]["splits"][split]
+        for name in _OPEN["corpora"]
+        for split, path in _open_files(name).items()
+    },
     "ade/ade_full.json": "5bc2355bcb3fa326d0749af0368e7b428b44a63fb8a1fb76ffeef14825e51384",
     "ade/ade_split_0_test.json": "6d6a3584d3876a35854ef703f7a7059363599ad7ed3ab9c3e6e449ae8a252e9a",
     "ade/ade_split_0_train.json": "6624ac4d015c75f551aa15a43bd05e268082d98297d18269662737f7df358365",

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from spanwise import formats
-from spanwise.corpora.catalog import CHECKSUMS, CORPORA, NamedCorpus
+from spanwise.corpora.catalog import ANNOTATED_LABELS, CHECKSUMS, CORPORA, OPEN, PACKAGE, NamedCorpus
+from spanwise.corpora.label_texts import open_schema, read_label_texts, read_open, with_plain_names
 from spanwise.document import Document, overlap
 from spanwise.errors import CorpusError, InputError
 from spanwise.schema import EntityType, RelationType, Schema
 
 DATA_VARIABLE = "SPANWISE_DATA"
-PACKAGE = Path(__file__).parents[1]  # bundled files lie under it
 # testa and testb are the dev and the test split of CoNLL-2003
 _SPLIT_IN_NAME = re.compile(
     r"(?<![a-z])(?:(?P<train>train(?:ing)?)"
@@ -74,6 +74,8 @@ def load(name: str, root: Path | None = None) -> Corpus:
         )
     for path in (*cut.values(), *filter(None, [named.schema_file])):
         _verify(named, folder, path)
+    if named.schema_form == "open":
+        return _load_open(named, folder)
     splits = {split: tuple(formats.read(folder / path, named.format)) for split, path in cut.items()}
     content = json.loads((folder / named.schema_file).read_text("utf-8")) if named.schema_file else {}
     if named.schema_form == "ontology":
@@ -81,7 +83,15 @@ def load(name: str, root: Path | None = None) -> Corpus:
         splits = {split: tuple(map(formats.triggers_only, documents)) for split, documents in splits.items()}
     if named.without_overlaps:
         splits = {split: tuple(d for d in documents if not overlap(d.entities)) for split, documents in splits.items()}
-    return Corpus(name, splits, _schema(named, content, (d for split in splits.values() for d in split)))
+    schema = _schema(named, content, (d for split in splits.values() for d in split))
+    return Corpus(name, splits, with_plain_names(named.name.removesuffix("-flat"), schema))
+
+
+def _load_open(named: NamedCorpus, folder: Path) -> Corpus:
+    """A corpus of many label sets; parts of some were annotated for a part of the labels."""
+    _verify(named, folder, ANNOTATED_LABELS)
+    splits = {split: tuple(read_open(folder / path, folder / ANNOTATED_LABELS)) for split, path in named.splits.items()}
+    return Corpus(named.name, splits, open_schema(named.name, read_label_texts(folder / named.schema_file)))
 
 
 def from_files(
@@ -165,10 +175,11 @@ def is_present(named: NamedCorpus, root: Path | None = None) -> bool:
 
 def _find(name: str) -> tuple[NamedCorpus, Mapping[str, str]]:
     """The declaration of a name and the files of its splits."""
-    base, _, fold = name.partition("/")
+    base, _, fold = (name, "", "") if name.startswith(OPEN) else name.partition("/")
     named = next((named for named in CORPORA if named.name == base), None)
     if named is None:
-        raise CorpusError(f"unknown corpus {name!r}; choose from {', '.join(NAMES)}.")
+        known = ", ".join(each for each in NAMES if not each.startswith(OPEN))
+        raise CorpusError(f"unknown corpus {name!r}; choose from {known}, or those of {OPEN}… (`spanwise corpora`).")
     if not fold and base == name:
         return named, named.splits
     if fold not in map(str, range(len(named.folds))):
@@ -210,7 +221,7 @@ def _schema(named: NamedCorpus, content: dict[str, Any], documents: Iterable[Doc
         return Schema.from_dict(content)
     found = Schema.from_documents(documents)
     described = {name: _named_description(name, content[name]["description"]) for name in content} or named.descriptions
-    return replace(found, entities=tuple(EntityType(name, described[name]) for name in found.entity_names))
+    return replace(found, entities=tuple(EntityType(name, described.get(name, "")) for name in found.entity_names))
 
 
 def _named_description(name: str, description: str) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spanwise.corpora.yaml_files import MAX_NAME, first_error, read_yaml
 from spanwise.errors import RecipeError
 
+# options that a recipe gives once for all of its corpora
+SHARED = ("dev_share", "format", "scheme", "tag_columns", "skip_bad", "heads", "sample", "sample_dev")
 _SECTIONS = "descriptions are a mapping with the sections entities and relations"
 
 
@@ -83,6 +85,22 @@ class DataOptions(BaseModel):
         None, ge=1, le=1_000_000_000, description="train on N documents per label, sampled with train.seed"
     )
     leave_out: tuple[str, ...] = Field((), description="entity types to hide from training")
+    corpora: tuple[DataOptions, ...] = Field(
+        (),
+        description="several corpora at once, each with its own labels and the options of this section",
+    )
+    temperature: float = Field(
+        0.5, ge=0, le=1, description="with several corpora, one is drawn by its size to the power of this"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _share_options(cls, data: Any) -> Any:
+        """Give the options that stand beside `corpora` to every corpus that does not set them."""
+        if not isinstance(data, dict) or not isinstance(data.get("corpora"), (list, tuple)):
+            return data
+        shared = {key: data[key] for key in SHARED if key in data}
+        return {**data, "corpora": [{**shared, **c} if isinstance(c, dict) else c for c in data["corpora"]]}
 
     @field_validator("descriptions", mode="before")
     @classmethod
@@ -105,4 +123,8 @@ class DataOptions(BaseModel):
     def _one_source(self) -> DataOptions:
         if self.corpus is not None and (self.train or self.dev or self.test):
             raise ValueError("give either `corpus` or files (`train`, `dev`, `test`)")
+        if self.corpora and (self.corpus is not None or self.train or self.dev or self.test):
+            raise ValueError("give `corpora`, or one corpus or files; put these into the list as well")
+        if any(part.corpora for part in self.corpora):
+            raise ValueError("`corpora` holds corpora, no further lists of them")
         return self

@@ -64,6 +64,11 @@ class Selection:
     _hidden: Schema = field(repr=False)  # the labels that are left out
     _flatten: Callable[[AlignedDocument], AlignedDocument] | None = field(default=None, repr=False)
 
+    @property
+    def parts(self) -> tuple[Selection, ...]:
+        """What a run trains on, corpus by corpus: this one."""
+        return (self,)
+
     @cached_property
     def train(self) -> tuple[AlignedDocument, ...]:
         """The documents to train on."""
@@ -109,6 +114,8 @@ class Selection:
 def select(options: DataOptions, *, seed: int, corpus: Corpus | None = None) -> Selection:
     """Read the data (or take `corpus`) and draw from it what the options ask for; `seed` draws the shots."""
     report = Report()
+    if corpus is None and options.corpora:
+        raise RecipeError("the recipe has several corpora (data.corpora); give the one that is meant as data.corpus.")
     corpus = _with_dev(corpus if corpus is not None else _loaded(options, report), options.dev_share)
     corpus = _described(corpus, options)
     if not corpus.splits.get("train"):

@@ -45,13 +45,17 @@ class ScreeningScores(NamedTuple, Generic[A]):
 
 @dataclass(frozen=True)
 class SpanDecoder(Decoder[SpanScores[Floats], NoRows, NoRows]):
-    """Predict the best label of each span or, with `multi_label`, every label that reaches its threshold."""
+    """Predict the best label of each span or, with `multi_label`, every label that reaches its threshold.
+
+    `independent` logits have no column for None, as with `multi_label`.
+    """
 
     kind: ClassVar[str] = "spans"
     first: ClassVar[type[tuple[object, ...]]] = SpanScores
 
     nested: bool
     multi_label: bool = False
+    independent: bool = False
 
     def propose(
         self,
@@ -63,7 +67,11 @@ class SpanDecoder(Decoder[SpanScores[Floats], NoRows, NoRows]):
         if given is not None:
             return Proposal(given)
         select = partial(
-            select_spans, nested=self.nested, multi_label=self.multi_label, temperature=thresholds.temperature
+            select_spans,
+            nested=self.nested,
+            multi_label=self.multi_label,
+            independent=self.independent,
+            temperature=thresholds.temperature,
         )
         return Proposal(select(first.logits, batch.proposals.spans, thresholds.entities))
 
@@ -79,6 +87,7 @@ class TwoStageSpanDecoder(Decoder[ScreeningScores[Floats], SpanRows[Array], Span
     nested: bool
     multi_label: bool = False
     screening_threshold: float | None = None
+    independent: bool = False
 
     def propose(
         self,
@@ -102,28 +111,41 @@ class TwoStageSpanDecoder(Decoder[ScreeningScores[Floats], SpanRows[Array], Span
         thresholds: ScoreThresholds,
     ) -> list[Prediction]:
         select = partial(
-            select_spans, nested=self.nested, multi_label=self.multi_label, temperature=thresholds.temperature
+            select_spans,
+            nested=self.nested,
+            multi_label=self.multi_label,
+            independent=self.independent,
+            temperature=thresholds.temperature,
         )
         found = [select(s.logits, r.spans, thresholds.entities) for r, s in second]
         return to_predictions(found[0] if found else proposal.spans, batch.size)
 
 
 def select_spans(
-    logits: Floats, spans: Array, thresholds: Floats, *, nested: bool, multi_label: bool, temperature: float = 1.0
+    logits: Floats,
+    spans: Array,
+    thresholds: Floats,
+    *,
+    nested: bool,
+    multi_label: bool,
+    independent: bool = False,
+    temperature: float = 1.0,
 ) -> PredictedSpans:
     """Select spans and their labels; in flat mode, only the most probable of overlapping spans.
 
-    Softmax selects the best class if it is a label and reaches its threshold; sigmoid selects every label that does.
+    Softmax selects the best class if it is a label and reaches its threshold; sigmoid selects the best of the labels
+    that do or, with `multi_label`, all of them.
     logits [N, 1 + E] or [N, E]; spans [N, 3], grouped by example; thresholds [E]
     """
-    rows, labels, scores = (_independent if multi_label else _exclusive)(scaled(logits, temperature), thresholds)
+    choose = _all_labels if multi_label else _best_label if independent else _best_class
+    rows, labels, scores = choose(scaled(logits, temperature), thresholds)
     found = PredictedSpans(spans[rows].astype(np.int64, copy=False), labels, scores)
     if nested or not len(rows):
         return found
     return found.take(non_overlapping_rows(found, shared=multi_label))
 
 
-def _exclusive(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
+def _best_class(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
     best = logits.argmax(-1)
     rows = np.flatnonzero(best)
     labels = best[rows] - 1
@@ -132,7 +154,16 @@ def _exclusive(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
     return rows[kept], labels[kept], scores[kept]
 
 
-def _independent(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
+def _all_labels(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
     scores = sigmoid(logits)
     rows, labels = np.nonzero(scores >= thresholds)
     return rows, labels, scores[rows, labels]
+
+
+def _best_label(logits: Floats, thresholds: Floats) -> tuple[Ints, Ints, Floats]:
+    scores = sigmoid(logits)
+    passing = np.where(scores >= thresholds, scores, -1)
+    labels = passing.argmax(-1)
+    best = passing[np.arange(len(labels)), labels]
+    rows = np.flatnonzero(best >= 0)
+    return rows, labels[rows], best[rows]

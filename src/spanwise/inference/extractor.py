@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
@@ -12,8 +12,9 @@ from spanwise.document import Document, Entity
 from spanwise.errors import InputError
 from spanwise.files import write_text
 from spanwise.inference.inputs import C, Text, Words, from_words, split_pairs, to_documents, with_entities
+from spanwise.inference.labels import Labels, label_descriptions
 from spanwise.inference.loading import is_exported, load_exported, load_trained
-from spanwise.inference.sources import model_folder
+from spanwise.inference.sources import general_folder, model_folder
 from spanwise.pipeline import MODEL_CARD
 from spanwise.pipeline.pipeline import TOKEN_BUDGET, Pipeline, Task, Threshold
 from spanwise.pipeline.tuning import Tuning
@@ -82,6 +83,14 @@ class Extractor:
         pipeline = load_trained(folder, reader, device=device, encoder=encoder, verify=verify)
         return cls(pipeline, card=text, threads=threads)
 
+    @classmethod
+    def general(cls, *, device: str = "cpu", threads: int | None = None) -> Extractor:
+        """The general model, which is asked for any labels.
+
+        >>> Extractor.general()("Ibuprofen eased the migraine.", labels=["drug", "symptom"]).entities
+        """
+        return cls.from_pretrained(general_folder(), device=device, threads=threads)
+
     def __reduce__(self) -> NoReturn:
         raise InputError(
             "an extractor cannot be copied or sent to another process; load it there with Extractor.from_pretrained."
@@ -98,7 +107,7 @@ class Extractor:
         text: Text,
         *,
         entities: Sequence[Entity] | None = ...,
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
@@ -107,7 +116,7 @@ class Extractor:
         self,
         text: list[str] | list[Document],
         *,
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
@@ -116,7 +125,7 @@ class Extractor:
         self,
         *,
         words: list[str] | tuple[str, ...],
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
@@ -125,7 +134,7 @@ class Extractor:
         self,
         *,
         words: list[list[str]] | list[tuple[str, ...]],
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
@@ -136,7 +145,7 @@ class Extractor:
         *,
         words: Words | None = None,
         entities: Sequence[Entity] | None = None,
-        labels: Mapping[str, str] | None = None,
+        labels: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Document | list[Document]:
@@ -144,8 +153,9 @@ class Extractor:
 
         `words` are the words of one text that is already split, or a list of such texts: one list of words per text.
         With `entities`, those of the one text are taken as given and only relations between them are sought. `labels`
-        asks a model that can for other labels than its own, each with the text that describes it. `threshold` is the
-        lowest probability of an entity, for all labels or per label; `relation_threshold` the same for relations.
+        asks a model that can for other labels than its own: a list of names, or a mapping of each label to a text that
+        describes it. `threshold` is the lowest probability of an entity, for all labels or per label;
+        `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
             raise InputError("give either a text (or a list of texts) or words=, the words of one text or of several.")
@@ -174,12 +184,9 @@ class Extractor:
             raise InputError(f"give a text or a list of texts, not {kind}; for an iterable use stream().")
         return list(self.stream(given, threshold=threshold, relation_threshold=relation_threshold))
 
-    def with_labels(self, labels: Mapping[str, str]) -> Extractor:
-        """An extractor with the same weights for other labels, each with the text that describes it."""
-        texts = [*labels, *labels.values()] if isinstance(labels, Mapping) else []
-        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            raise InputError("labels= maps each label to its description; give at least one label and no empty text.")
-        task = self.pipeline.task_for_labels(labels)
+    def with_labels(self, labels: Labels) -> Extractor:
+        """An extractor with the same weights for other labels: their names, or each with a text that describes it."""
+        task = self.pipeline.task_for_labels(label_descriptions(labels))
         return Extractor(self.pipeline, token_budget=self.token_budget, task=task)
 
     def with_tuning(self, tuning: Tuning) -> Extractor:
@@ -193,7 +200,7 @@ class Extractor:
         texts: Iterable[Text],
         *,
         as_tuples: Literal[False] = ...,
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Iterator[Document]: ...
@@ -203,7 +210,7 @@ class Extractor:
         texts: Iterable[tuple[Text, C]],
         *,
         as_tuples: Literal[True],
-        labels: Mapping[str, str] | None = ...,
+        labels: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Iterator[tuple[Document, C]]: ...
@@ -213,7 +220,7 @@ class Extractor:
         texts: Iterable[Text] | Iterable[tuple[Text, C]],
         *,
         as_tuples: bool = False,
-        labels: Mapping[str, str] | None = None,
+        labels: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Iterator[Document] | Iterator[tuple[Document, C]]:
@@ -247,7 +254,7 @@ class Extractor:
         self,
         texts: Iterable[Text],
         *,
-        labels: Mapping[str, str] | None = None,
+        labels: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> DataFrame:
@@ -271,10 +278,12 @@ class Extractor:
                 chunk, relation_threshold=relation_threshold, token_budget=self.token_budget
             )
 
-    def save_pretrained(self, folder: Path | str, *, merge: bool = False) -> None:
+    def save_pretrained(self, folder: Path | str, *, merge: bool = False, rank: int | None = None) -> None:
         """Write the model, and its card if it has one, into a folder; if it asks for other labels, with these.
 
-        With `merge` an adapter is added to the weights of its encoder, and the folder stores all of them.
+        With `merge` an adapter is added to the weights of its encoder, and the folder stores all of them. With `rank`,
+        a model on the default encoder is stored in a few megabytes: in half precision, its encoder as a difference of
+        this rank to the published one. Predictions change a little.
         """
         from spanwise.pipeline import folder as model_folder
         from spanwise.pipeline.torch_pipeline import TorchPipeline
@@ -283,7 +292,7 @@ class Extractor:
             raise InputError("this model does not run on PyTorch; copy its folder instead.")
         asks = self.task is not self.pipeline.task
         pipeline = self.pipeline.with_labels(self.schema) if asks else self.pipeline
-        model_folder.save(pipeline.merged() if merge else pipeline, Path(folder))
+        model_folder.save(pipeline.merged() if merge else pipeline, Path(folder), rank)
         if self.card:
             write_text(Path(folder) / MODEL_CARD, self.card)
 

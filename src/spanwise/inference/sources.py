@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from difflib import get_close_matches
 from pathlib import Path
 
 from spanwise.errors import ModelError
 
 HUB = "hub:"  # before the name of a model that is on the hub in any case
+GENERAL, GENERAL_VARIABLE = "general", "SPANWISE_GENERAL"  # the general model's name, and where it lies if elsewhere
 log = logging.getLogger("spanwise")
 
 
@@ -19,6 +21,8 @@ def model_folder(source: Path | str) -> Path:
         return _download(name.removeprefix(HUB))
     if folder.exists():
         return folder
+    if name == GENERAL:
+        return general_folder()
     on_hub = _looks_like_hub_name(name) and not folder.parent.exists()
     if similar := _similar_folder(folder):
         hint = f" (For a model on the hub, write {HUB + name!r}.)" if on_hub else ""
@@ -27,6 +31,18 @@ def model_folder(source: Path | str) -> Path:
         raise ModelError(f"model folder {name!r} does not exist; check the path, or train one with `spanwise train`.")
     log.warning("folder %r does not exist; looking for a model of that name on the hub.", name)
     return _download(name)
+
+
+def general_folder() -> Path:
+    """The folder of the general model: $SPANWISE_GENERAL, or the one that ships with the package."""
+    configured = os.environ.get(GENERAL_VARIABLE)
+    folder = Path(configured) if configured else Path(__file__).parents[1] / "data" / GENERAL
+    if not folder.is_dir():
+        raise ModelError(
+            f"the general model is not at {folder}; train it with `spanwise train general --out FOLDER` and set the "
+            f"environment variable {GENERAL_VARIABLE} to the folder."
+        )
+    return folder
 
 
 def _looks_like_hub_name(source: str) -> bool:

@@ -5,7 +5,8 @@ each block it attends to its words in the layer below (eq. 3). Without blocks (`
 of the paper, with the same classifier and recipe.
 
 Beyond the paper, training can sample negatives, each weighted by the inverse of its sampling rate, and a cheap score
-(`screening_threshold`, see nn.screening) can select the spans that get a deep vector.
+(`screening_threshold`, see nn.screening) can select the spans that get a deep vector. Spans can be scored against label
+texts (nn.label_scorer).
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from spanwise.nn.aggregation import Aggregation, AggregationKind
 from spanwise.nn.classification import class_count
 from spanwise.nn.deep import blocks_of, rotary_table, span_transformer
 from spanwise.nn.encoder import WordEncoder
+from spanwise.nn.label_scorer import LabelScorer, LabelVectors
 from spanwise.nn.sampling import SampledSpans, all_candidates, sample_by_score
 from spanwise.nn.screening import ScreeningScorer, screening_loss
 from spanwise.nn.spans import SpanLSTM, WidthEmbedding
 from spanwise.schema import Schema
-from spanwise.seam.batch import Batch
+from spanwise.seam.batch import Batch, LabelTexts
 from spanwise.seam.config import Dimension
 from spanwise.seam.encoding import Encoded
 from spanwise.seam.module import Loss, Output, Rescored, SpanModel, Templates, Tensors
@@ -74,14 +76,14 @@ class DSpERTConfig(SmoothedSpanConfig):
         return self
 
     def traits(self) -> Traits:
-        return replace(super().traits(), hidden_states=self.depth, span_vectors=True)
+        return replace(super().traits(), hidden_states=self.depth, span_vectors=not self.reads_labels)
 
     def negatives_per_example(self) -> Negatives:
         """With screening, all negatives: the model samples from them by screening score."""
         return super().negatives_per_example() if self.screening_threshold is None else Negatives(ALL_NEGATIVES)
 
     def decoder(self, schema: Schema) -> TwoStageSpanDecoder:
-        return TwoStageSpanDecoder(self.nested, self.multi_label, self.screening_threshold)
+        return TwoStageSpanDecoder(self.nested, self.multi_label, self.screening_threshold, self.independent)
 
 
 class DeepFeatures(NamedTuple):
@@ -92,7 +94,19 @@ class DeepFeatures(NamedTuple):
     places: Tensor  # [B, T]   positions of the words' first pieces, for rotary positions
 
 
-class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] | SampledSpans, SpanScores[Tensor]]):
+class LabeledFeatures(NamedTuple):
+    """The same with the vectors of the labels that spans are scored against."""
+
+    words: Tensor  # [B, T, d]
+    below: Tensor  # [L̃, B, T, d]
+    places: Tensor  # [B, T]
+    labels: Tensor  # [C, d]
+
+
+Features = DeepFeatures | LabeledFeatures
+
+
+class DSpERT(SpanModel[ScreeningScores[Tensor], Features, SpanRows[Tensor] | SampledSpans, SpanScores[Tensor]]):
     """Classifier of span vectors from a span Transformer."""
 
     Config = DSpERTConfig
@@ -107,7 +121,7 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
         self.pool_dropout = nn.Dropout(config.pool_dropout)
         self.aggregate = Aggregation(config.aggregation, encoder.dim, width)
         self.lstm = SpanLSTM(encoder.dim, config.lstm, config.dropout) if config.lstm else None
-        self.classifier = SpanClassifier(self.lstm.dim if self.lstm else encoder.dim, config, schema)
+        self.classifier = SpanClassifier(self.lstm.dim if self.lstm else encoder.dim, encoder.dim, config, schema)
         screens = config.screening_threshold is not None
         self.screening = ScreeningScorer(encoder.dim, width, config.width_dim, config.hidden) if screens else None
 
@@ -115,20 +129,26 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
     def pretrained(self) -> Iterable[nn.Parameter]:
         return chain(super().pretrained, self.span_blocks.parameters() if self.span_blocks is not None else ())
 
+    def encode_labels(self, texts: LabelTexts[Tensor]) -> Tensors:
+        scorer = self.classifier.label_scorer
+        return () if scorer is None else scorer.encode(self.encoder, texts)
+
     def score(
         self, encoded: Encoded, batch: Batch[Tensor], labels: Tensors | None = None
-    ) -> Output[ScreeningScores[Tensor], DeepFeatures]:
+    ) -> Output[ScreeningScores[Tensor], Features]:
         none = encoded.words.new_zeros(0)
         screening = none if self.screening is None else self.screening(encoded.words, batch.proposals.spans)
-        return Output(ScreeningScores(screening), self._features(encoded, batch))
+        features: Features = self._features(encoded, batch)
+        if self.config.reads_labels:
+            known = self.encode_labels(batch.require_label_texts()) if labels is None else labels
+            features = LabeledFeatures(*features, *known)
+        return Output(ScreeningScores(screening), features)
 
     def _features(self, encoded: Encoded, batch: Batch[Tensor]) -> DeepFeatures:
         below = torch.stack(encoded.hidden_states[-self.depth :]) if self.depth else encoded.words.unsqueeze(0)
         return DeepFeatures(encoded.words, below, batch.words.first_piece)
 
-    def training_rows(
-        self, output: Output[ScreeningScores[Tensor], DeepFeatures], batch: Batch[Tensor]
-    ) -> SampledSpans:
+    def training_rows(self, output: Output[ScreeningScores[Tensor], Features], batch: Batch[Tensor]) -> SampledSpans:
         spans, negatives = batch.proposals.spans, self.config.negatives
         if self.screening is None or negatives == "all":
             return all_candidates(spans)
@@ -136,8 +156,11 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
         limits = negatives * batch.require_gold().sentences
         return sample_by_score(spans, batch.proposals.labels, scores, limits)
 
-    def rescore(self, features: DeepFeatures, rows: SpanRows[Tensor] | SampledSpans) -> SpanScores[Tensor]:
+    def rescore(self, features: Features, rows: SpanRows[Tensor] | SampledSpans) -> SpanScores[Tensor]:
         vectors = self.represent(features, rows.spans)
+        if isinstance(features, LabeledFeatures):
+            known = LabelVectors(features.labels)
+            return SpanScores(self.classifier.label_scores(vectors, features.words, rows.spans, known))
         return SpanScores(self.classifier(vectors, rows.spans))
 
     def span_vectors(self, encoded: Encoded, batch: Batch[Tensor]) -> Tensor:
@@ -145,9 +168,11 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
         return self.classifier.reduced(self.represent(self._features(encoded, batch), spans), spans)
 
     def templates(self) -> Templates[Tensor]:
+        if self.classifier.classify is None:
+            return super().templates()
         return Templates(self.classifier.classify.weight, self.classifier.classify.bias)
 
-    def represent(self, features: DeepFeatures, spans: Tensor) -> Tensor:
+    def represent(self, features: Features, spans: Tensor) -> Tensor:
         """s^L of every span (eqs. 2 to 4). spans [N, 3] -> [N, d]"""
         words = self.pool_dropout(features.below[0])
         vectors: Tensor
@@ -165,7 +190,7 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
             vectors = self.lstm(vectors, spans)
         return vectors
 
-    def _deep_vectors(self, features: DeepFeatures, words: Tensor, spans: Tensor) -> Tensor:
+    def _deep_vectors(self, features: Features, words: Tensor, spans: Tensor) -> Tensor:
         """spans [N, 3], of two or more words; words [B, T, d], before the first block -> [N, d]"""
         rotary = rotary_table(self.encoder.transformer, features.places)
         start = self.aggregate(words, spans)  # eq. 2
@@ -173,7 +198,7 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
 
     def loss(
         self,
-        output: Output[ScreeningScores[Tensor], DeepFeatures],
+        output: Output[ScreeningScores[Tensor], Features],
         second: Rescored[SpanRows[Tensor] | SampledSpans, SpanScores[Tensor]] | None,
         batch: Batch[Tensor],
     ) -> Loss:
@@ -198,17 +223,29 @@ class DSpERT(SpanModel[ScreeningScores[Tensor], DeepFeatures, SpanRows[Tensor] |
 
 
 class SpanClassifier(nn.Module):
-    """The entity classifier (eqs. 5, 6)."""
+    """The entity classifier (eqs. 5, 6), or a scorer against label texts in its place."""
 
-    def __init__(self, dim: int, config: DSpERTConfig, schema: Schema) -> None:
+    def __init__(self, dim: int, words_dim: int, config: DSpERTConfig, schema: Schema) -> None:
         super().__init__()
         self.widths = WidthEmbedding(config.resolved_max_width(), config.width_dim)
         self.reduce = nn.Linear(dim + config.width_dim, config.hidden)
         self.dropout = nn.Dropout(config.dropout)
-        self.classify = nn.Linear(config.hidden, class_count(len(schema.entities), config.multi_label))
+        classes, labels = class_count(len(schema.entities), config.multi_label), config.reads_labels
+        self.classify = None if labels else nn.Linear(config.hidden, classes)
+        self.label_scorer = LabelScorer(config.hidden, words_dim, config.dropout) if labels else None
+
+    def label_scores(self, vectors: Tensor, words: Tensor, spans: Tensor, labels: LabelVectors) -> Tensor:
+        """vectors [N, d]; words [B, T, d]; spans [N, 3] -> logits [N, C]"""
+        if self.label_scorer is None:
+            raise TypeError("this classifier has one output per training label")
+        reduced = self.label_scorer.reduce(self.dropout(self.reduced(vectors, spans)))
+        scores: Tensor = self.label_scorer(reduced, words, spans, labels)
+        return scores
 
     def forward(self, vectors: Tensor, spans: Tensor) -> Tensor:
         """vectors [N, d]; spans [N, 3] -> logits [N, 1 + E]"""
+        if self.classify is None:
+            raise TypeError("this classifier scores spans against label texts")
         logits: Tensor = self.classify(self.dropout(self.reduced(vectors, spans)))  # eq. 6
         return logits
 

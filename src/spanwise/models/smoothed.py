@@ -7,14 +7,15 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
+from spanwise.nn.label_scorer import gold_count
 from spanwise.nn.sampling import SampledSpans, sampling_weights
 from spanwise.nn.smoothing import Smoothing, smoothed_loss, smoothed_targets
 from spanwise.seam.batch import Batch
-from spanwise.seam.config import Dimension, Samples, SpanConfig
+from spanwise.seam.config import Dimension, LabeledSpanConfig, Samples
 from spanwise.seam.proposals import ALL_NEGATIVES, Negatives
 
 
-class SmoothedSpanConfig(SpanConfig):
+class SmoothedSpanConfig(LabeledSpanConfig):
     """Options of models trained with boundary smoothing."""
 
     hidden: Dimension
@@ -39,7 +40,7 @@ def candidate_weights(batch: Batch[Tensor], config: SmoothedSpanConfig) -> Tenso
 def smoothed_span_loss(
     logits: Tensor, sampled: SampledSpans, weights: Tensor, batch: Batch[Tensor], config: SmoothedSpanConfig
 ) -> Tensor:
-    """Loss summed over spans, averaged over sentences.
+    """Loss summed over spans, averaged over sentences or, against label texts, over gold cells.
 
     logits [M, 1 + E] or [M, E] of the sampled candidates; weights [N] of all candidates
     """
@@ -52,6 +53,6 @@ def smoothed_span_loss(
         targets[sampled.candidates],
         weights[sampled.candidates] * sampled.weights,
         gold.annotated[sampled.spans[:, 0]],
-        multi_label=config.multi_label,
+        multi_label=config.independent,
     )
-    return total / batch.size
+    return total / (gold_count(batch.proposals.labels) if config.reads_labels else batch.size)

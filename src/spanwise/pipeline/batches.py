@@ -24,6 +24,32 @@ def training_batches(examples: Sequence[Example], size: int, rng: np.random.Gene
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
+def mixed_batches(
+    parts: Sequence[Sequence[Example]],
+    size: int,
+    rng: np.random.Generator,
+    *,
+    temperature: float,
+    number: int | None,
+) -> list[tuple[int, list[int]]]:
+    """Batches of several corpora, each of one corpus: its index and the indices of its examples.
+
+    A corpus gives a share of the batches by its size to the power of `temperature`. A small one may repeat its
+    examples, and a large one gives a part of them.
+    """
+    own = [training_batches(examples, size, rng) for examples in parts]
+    counts = np.array([len(batches) for batches in own])
+    wanted = number or int(counts.sum())
+    weight = counts**temperature
+    shares = rng.multinomial(wanted, weight / weight.sum())
+    batches: list[tuple[int, list[int]]] = []
+    for part, share in enumerate(shares.tolist()):
+        while len(own[part]) < share:
+            own[part] += training_batches(parts[part], size, rng)
+        batches += [(part, rows) for rows in own[part][:share]]
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
 def _cut(order: Sequence[int], sentences: Sequence[int], limit: int) -> list[list[int]]:
     """Groups of neighbors with at most `limit` sentences; an example with more has a group to itself."""
     groups: list[list[int]] = []

@@ -79,6 +79,11 @@ def label_texts(pieces: WordPieces, limit: int, texts: Sequence[str]) -> LabelTe
 
     One without any is refused, and one that takes more than half of the encoder's window: too little would be left.
     """
+    return padded_label_texts(pieces, label_pieces(pieces, limit, texts))
+
+
+def label_pieces(pieces: WordPieces, limit: int, texts: Sequence[str]) -> list[Ints]:
+    """The word pieces of each label text, special ones included."""
     rows = []
     for text in texts:
         own = [piece for word in pieces([text[start:end] for start, end in segment(text)]) for piece in word]
@@ -87,6 +92,11 @@ def label_texts(pieces: WordPieces, limit: int, texts: Sequence[str]) -> LabelTe
             raise SchemaError("the description of a label is empty; write one for each.")
         if 2 * len(rows[-1]) > limit:
             raise SchemaError(f"the description {text[:40]!r}… has {len(own)} word pieces; shorten it to {limit // 3}.")
+    return rows
+
+
+def padded_label_texts(pieces: WordPieces, rows: Sequence[Ints]) -> LabelTexts[Array]:
+    """Label texts from their word pieces."""
     lengths = np.array([len(row) for row in rows])[:, None]
     place = np.arange(lengths.max())
     content = (place >= len(pieces.prefix)) & (place < lengths - len(pieces.suffix))

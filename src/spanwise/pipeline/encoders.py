@@ -132,6 +132,8 @@ def word_encoder(
             )
         transformer.config.use_cache = False  # else transformers warns of decoders' caches
         transformer.gradient_checkpointing_enable({"use_reentrant": False})
+    if config.dropout is not None:
+        _set_dropout(transformer, config.dropout)
     return WordEncoder(
         transformer,
         pooling=config.pooling,
@@ -140,6 +142,14 @@ def word_encoder(
         freeze_embeddings=config.freeze_embeddings,
         special_ids=special_ids,
     )
+
+
+def _set_dropout(transformer: PreTrainedModel, share: float) -> None:
+    from torch import nn
+
+    for module in transformer.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = share
 
 
 def add_special_tokens(

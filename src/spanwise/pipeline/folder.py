@@ -22,6 +22,7 @@ from spanwise.errors import EncoderError, ModelError, SchemaError, SpanwiseError
 from spanwise.files import atomic_file, write_text
 from spanwise.pipeline.adapters import SharedEncoder, base_checksum
 from spanwise.pipeline.blueprint import Blueprint
+from spanwise.pipeline.compact import COMPACT, base_weights, compressed, describe, restored
 from spanwise.pipeline.encoders import check_vocabulary, quiet_transformers, remove_pooler
 from spanwise.pipeline.integrity import FORMAT, check_version, checksum, verify_checksums
 from spanwise.pipeline.size_limit import SizeLimit
@@ -51,16 +52,22 @@ BASE = "base"  # key of the config of a model with an adapter
 OBSOLETE = frozenset(("labels.read", "labels.read_by"))  # stored by earlier versions: encoded labels
 
 
-def save(pipeline: TorchPipeline, folder: Path) -> None:
-    """Write a model folder; the config comes last, with the checksums of all other files that a model is read from."""
+def save(pipeline: TorchPipeline, folder: Path, rank: int | None = None) -> None:
+    """Write a model folder; the config comes last, with the checksums of all other files that a model is read from.
+
+    With `rank`, the weights are stored as a difference of this rank to the default encoder (pipeline.compact).
+    """
+    encoder = pipeline.blueprint.encoder
+    if rank is not None and (encoder.name != "minilm" or encoder.adapter is not None):
+        raise ModelError("only a model on the default encoder (minilm), without an adapter, can be stored with a rank.")
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / SCHEMA, to_json(pipeline.schema.to_dict()))
     tokenizer = [Path(path) for path in pipeline.tokenizer.save_pretrained(folder)]
     checksums = {path.name: checksum(path) for path in (folder / SCHEMA, *tokenizer) if path.is_file()}
     with atomic_file(folder / CONFIG) as config, atomic_file(folder / WEIGHTS) as weights:  # renamed in a row
-        save_weights(pipeline.model, weights)
+        save_weights(pipeline.model, weights, rank)
         checksums[WEIGHTS] = checksum(weights)
-        data = {**_config(pipeline), "checksums": checksums}
+        data = {**_config(pipeline), **({} if rank is None else {COMPACT: describe(rank)}), "checksums": checksums}
         config.write_text(to_json(with_tuning(data, tuning_to_dict(pipeline.blueprint.tuning))), encoding="utf-8")
 
 
@@ -96,8 +103,11 @@ def _base(pipeline: TorchPipeline) -> dict[str, str]:
     return {"name": place, "sha256": base_checksum(pipeline.model.encoder.transformer)}
 
 
-def save_weights(model: Trainable, path: Path) -> None:
-    save_file({name: value.detach().contiguous() for name, value in stored_tensors(model).items()}, path)
+def save_weights(model: Trainable, path: Path, rank: int | None = None) -> None:
+    stored = {name: value.detach().contiguous() for name, value in stored_tensors(model).items()}
+    if rank is not None:
+        stored = compressed(stored, base_weights(describe(rank)), rank)
+    save_file(stored, path)
 
 
 def load(
@@ -114,12 +124,17 @@ def load(
     if verify:
         verify_checksums(config, folder, (SCHEMA, WEIGHTS))
     schema, base = read_schema(folder), _base_encoder(folder, config, encoder)
-    limit = SizeLimit(_element_count(folder / WEIGHTS), folder / CONFIG)
+    published = base_weights(config[COMPACT]) if COMPACT in config else {}
+    elements = _element_count(folder / WEIGHTS) + sum(value.numel() for value in published.values())
+    limit = SizeLimit(elements, folder / CONFIG)
     with limit:
         pipeline = _build(folder, config, schema, reader, limit, base)
     if base is not None and verify:
         _check_base(pipeline, config[BASE], folder)
-    load_weights(pipeline.model, folder / WEIGHTS)
+    if published:
+        _load_compact(pipeline.model, folder / WEIGHTS, published)
+    else:
+        load_weights(pipeline.model, folder / WEIGHTS)
     pipeline.model.eval()
     return pipeline
 
@@ -202,6 +217,42 @@ def load_weights(model: Trainable, path: Path) -> None:
             raise ModelError(f"{path}: the weights do not fit the model (such as {odd_name}); train it again.")
         for name, parameter in wanted.items():
             _fill(parameter, file.get_tensor(source[name]), f"{path}: {name}")
+
+
+def _load_compact(model: Trainable, path: Path, base: dict[str, Tensor]) -> None:
+    """Fill the model from weights that are stored as a difference."""
+    stored = _restored(path, base)
+    for name, parameter in stored_tensors(model).items():
+        if name not in stored:
+            raise ModelError(f"{path}: the weights do not fit the model (such as {shortened(name)}); train it again.")
+        _fill(parameter, stored[name], f"{path}: {name}")
+
+
+def _restored(path: Path, base: dict[str, Tensor]) -> dict[str, Tensor]:
+    with _opened(path) as file:
+        stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    try:
+        return restored(stored, base)
+    except (KeyError, RuntimeError) as error:
+        raise ModelError(f"{path}: the weights do not fit the default encoder ({first_line(error)}).") from None
+
+
+def load_fitting_weights(model: Trainable, folder: Path) -> tuple[int, int]:
+    """Fill the parameters that a model folder has under the same name and shape; how many, and of how many.
+
+    The word-piece embeddings must be among them: without these the weights are those of another encoder.
+    """
+    config = read_config(folder)
+    check_version(config, folder / CONFIG)
+    verify_checksums(config, folder, (SCHEMA, WEIGHTS))
+    stored = _restored(folder / WEIGHTS, base_weights(config[COMPACT]) if COMPACT in config else {})
+    wanted = dict(model.named_parameters())
+    fitting = [name for name, parameter in wanted.items() if name in stored and stored[name].shape == parameter.shape]
+    if not any("word_embeddings" in name or "embed_tokens" in name for name in fitting):
+        raise ModelError(f"{folder} has another encoder than this recipe; set `encoder` as in its recipe.yaml.")
+    for name in fitting:
+        _fill(wanted[name], stored[name], f"{folder / WEIGHTS}: {name}")
+    return len(fitting), len(wanted)
 
 
 @torch.no_grad()

@@ -96,6 +96,8 @@ class Pipeline:
             "none": None,
             "names": schema.entity_names,
             "descriptions": [entity.description for entity in schema.entities],
+            "plain": [entity.plain_name for entity in schema.entities],
+            "either": [entity.description or entity.plain_name for entity in schema.entities],
         }[traits.label_texts]
         labels = None if texts is None else label_texts(self.pieces, self.windows.limit, texts)
         limit = self.windows.limit - traits.reserved_pieces

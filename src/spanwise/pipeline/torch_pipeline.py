@@ -21,7 +21,7 @@ from spanwise.pipeline.tuning import Tuning
 from spanwise.pipeline.weights import stored_tensors
 from spanwise.recipe import ModelSection
 from spanwise.schema import Schema
-from spanwise.seam.batch import Array, Batch
+from spanwise.seam.batch import Array, Batch, LabelTexts
 from spanwise.seam.bundle import Bundle
 from spanwise.seam.module import SpanModel, Trainable
 from spanwise.seam.registry import find_model
@@ -63,12 +63,13 @@ class TorchPipeline(Pipeline):
             self.torch_runner,
             blueprint.threshold,
         )
-        self.training_task = self._training_task()
+        self._training_pieces: int | None = None
+        self.training_task = self.training_task_for(schema)
         if self.training_task.labels is not None:
             for model in models:
                 model.initialize(self.training_task.labels.map(torch.from_numpy))
 
-    def _training_task(self) -> Task:
+    def training_task_for(self, schema: Schema) -> Task:
         """What both members of a bundle learn from: texts for the one that reads them, windows that fit both."""
         traits = [member.traits for member in self.members]
         joint = replace(
@@ -78,16 +79,20 @@ class TorchPipeline(Pipeline):
             context=max(t.context for t in traits),
             reserved_pieces=max(t.reserved_pieces for t in traits),
         )
-        return self.task_for(self.schema, joint)
+        task = self.task_for(schema, joint)
+        return task if self._training_pieces is None else self._limited(task, self._training_pieces)
 
     def limit_training_windows(self, pieces: int) -> None:
         """Cut training windows of at most this many word pieces; prediction keeps the encoder's limit.
 
         Windows end with a sentence, which entities do not cross, so only relations need windows that overlap.
         """
+        self._training_pieces = pieces
+        self.training_task = self._limited(self.training_task, pieces)
+
+    def _limited(self, task: Task, pieces: int) -> Task:
         overlap = any(member.traits.relations for member in self.members)
-        builder = self.training_task.builder.limited(pieces, overlap=overlap)
-        self.training_task = replace(self.training_task, builder=builder)
+        return replace(task, builder=task.builder.limited(pieces, overlap=overlap))
 
     def reset_runner(self) -> None:
         """Forget what was computed from the weights, which have changed."""
@@ -127,15 +132,23 @@ class TorchPipeline(Pipeline):
         tuned.blueprint = replace(self.blueprint, tuning={**self.blueprint.tuning, self.reader.name: tuning})
         return tuned
 
-    def training_batch(self, examples: Sequence[Example], rng: np.random.Generator | None = None) -> Batch[Array]:
-        """A batch with gold for all members; with `rng` candidates are sampled, as training does."""
+    def training_batch(
+        self,
+        examples: Sequence[Example],
+        rng: np.random.Generator | None = None,
+        labels: LabelTexts[Array] | None = None,
+    ) -> Batch[Array]:
+        """A batch with gold for all members; with `rng` candidates are sampled, as training does.
+
+        `labels` are the texts of the labels in the examples, if these are not the labels of the model.
+        """
         proposers = [member.proposer for member in self.members]
         return collate(
             examples,
             self.pieces,
             proposers[0],
             partner=proposers[1] if len(proposers) > 1 else None,
-            labels=self.training_task.labels,
+            labels=self.training_task.labels if labels is None else labels,
             gold=True,
             rng=rng,
         )

@@ -128,4 +128,5 @@ def anchored(data: DataOptions, base: Path, overrides: Iterable[str]) -> DataOpt
     }
     if isinstance(data.descriptions, Path):
         absolute["descriptions"] = folder("descriptions") / data.descriptions
+    absolute["corpora"] = tuple(anchored(part, folder("corpora"), ()) for part in data.corpora)
     return data.model_copy(update=absolute)

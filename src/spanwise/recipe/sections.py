@@ -60,6 +60,9 @@ class EncoderConfig(_Section):
         (), max_length=1_000, description="linear layers with an adapter, such as [query, value]; `[]`: all"
     )
     lora_dropout: float = Field(0.0, ge=0, lt=1, description="dropout before the adapter")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="dropout inside the encoder; null: its own; 0 is faster, for much training data"
+    )
     gradient_checkpointing: bool = Field(
         False, description="recompute the encoder's activations in the backward pass: less memory, a third more time"
     )
@@ -127,6 +130,19 @@ class BundleSection(ModelSection):
     )
 
 
+class LabelSampling(_Section):
+    """Which labels a training batch asks for, and how each is worded."""
+
+    per_batch: int = Field(30, ge=1, le=10_000, description="labels per batch at most; those without gold are sampled")
+    names: float = Field(0.65, ge=0, le=1, description="share of the batches that give labels by name alone")
+    descriptions: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="share that gives them by description alone; the rest gives `name: description`",
+    )
+
+
 class TrainSection(_Section):
     """How long and how fast a model learns."""
 
@@ -143,6 +159,10 @@ class TrainSection(_Section):
     patience: int | None = Field(
         None, ge=1, le=10_000, description="epochs without a better dev F1 before training stops"
     )
+    start: str | None = Field(
+        None,
+        description="trained model whose weights training starts from: a folder, or `general`; null: none",
+    )
     seed: int = Field(1, ge=0, lt=2**63, description="seed of everything random; the same seed gives the same model")
     precision: Literal["fp32", "bf16"] = Field(
         "fp32", description="`fp32` or `bf16`; bf16 falls back to fp32 with a warning"
@@ -155,6 +175,13 @@ class TrainSection(_Section):
     )
     tracker: Literal["tensorboard", "mlflow", "wandb"] | None = Field(
         None, description="record curves with `tensorboard`, `mlflow` or `wandb` (an extra of that name)"
+    )
+    labels: LabelSampling | None = Field(
+        None,
+        description="labels sampled per batch: `per_batch`, `names`, `descriptions`; null: all of a single corpus",
+    )
+    epoch_batches: int | None = Field(
+        None, ge=1, le=1_000_000_000, description="with several corpora, batches per epoch; null: as many as they have"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -68,8 +69,13 @@ class SpanConfig(ModelConfig):
 
     def traits(self) -> Traits:
         width = None if self.max_width == "auto" else self.max_width
-        threshold = 0.5 if self.multi_label else 0.0
+        threshold = 0.5 if self.independent else 0.0
         return Traits(nested=self.nested, multi_label=self.multi_label, max_width=width, threshold=threshold)
+
+    @property
+    def independent(self) -> bool:
+        """Whether each label has a sigmoid of its own."""
+        return self.multi_label
 
     def notices(self, profile: DataProfile) -> Iterator[str]:
         yield from super().notices(profile)
@@ -97,4 +103,27 @@ class SpanConfig(ModelConfig):
 
     def proposer(self, schema: Schema) -> Proposer:
         width, negatives = self.resolved_max_width(), self.negatives_per_example()
-        return SpanProposer(max_width=width, negatives=negatives, merge_labels=self.multi_label)
+        return SpanProposer(max_width=width, negatives=negatives, merge_labels=self.independent)
+
+
+class LabeledSpanConfig(SpanConfig):
+    """Options of span models that can score spans against label texts."""
+
+    scorer: Literal["classes", "names", "descriptions"] = Field(
+        "classes",
+        description="score spans against fixed `classes`, or against label `names` or `descriptions`: takes new labels",
+    )
+
+    @property
+    def reads_labels(self) -> bool:
+        return self.scorer != "classes"
+
+    @property
+    def independent(self) -> bool:
+        return self.multi_label or self.reads_labels
+
+    def traits(self) -> Traits:
+        if not self.reads_labels:
+            return super().traits()
+        texts: Literal["plain", "either"] = "plain" if self.scorer == "names" else "either"
+        return replace(super().traits(), label_texts=texts, open_labels=True, independent=True)

@@ -16,7 +16,9 @@ class Traits:
     span_vectors: bool = False  # can return the vectors that its linear span classifier reads
     label_attention: bool = False  # can return the attention of words over the tokens of label texts
     tagger: bool = False  # tags words; in a bundle, alpha is the weight of its loss
-    label_texts: Literal["none", "names", "descriptions"] = "none"  # label texts that it reads
+    # label texts that it reads: `plain` are names in plain words, `either` descriptions and, where there is none, these
+    label_texts: Literal["none", "names", "descriptions", "plain", "either"] = "none"
+    independent: bool = False  # scores each span and label on its own, and so learns from overlapping gold
     labels_in_window: bool = False  # label texts share the encoder's window with the text
     open_labels: bool = False  # can predict labels that were not in the training data
     max_width: int | None = None  # words of the widest entity it can predict; None: no limit

@@ -284,7 +284,7 @@ def check_refusals(case: Case) -> None:
     """Data that the model cannot learn from is rejected before anything is loaded."""
     nowhere = case.recipe(encoder="./no/such/encoder")
     nested = sample_corpus("nested", NESTED)
-    if case.traits.nested:
+    if case.traits.nested or case.traits.independent:
         prepare(nowhere, nested)
     else:
         _expect_refusal(lambda: prepare(nowhere, nested), "nested data is not refused")

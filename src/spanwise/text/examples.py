@@ -43,6 +43,20 @@ class Example:
     annotated: Booleans  # [E]  labels that the document was annotated for
     sentences: int = 1  # of a training window; batches and negatives are counted in sentences
 
+    def with_labels(self, labels: Integers) -> Example:
+        """The example with the gold of these labels only, numbered in their order."""
+        place = np.full(len(self.annotated), -1)
+        place[labels] = np.arange(len(labels))
+        label = place[self.gold[:, 2]]
+        kept = label >= 0
+        return replace(
+            self,
+            gold=np.concatenate((self.gold[kept, :2], label[kept, None]), axis=1),
+            outermost=self.outermost[kept],
+            relations=_linked(self.relations, kept),
+            annotated=self.annotated[labels],
+        )
+
     @property
     def length(self) -> int:
         return len(self.counts)

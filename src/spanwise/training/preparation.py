@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanwise.corpora import Corpus
+from spanwise.corpora.mixture import Mixture, mix
 from spanwise.corpora.selection import DESCRIPTIONS, Selection, select
 from spanwise.errors import RecipeError
 from spanwise.pipeline.adapters import check_peft
@@ -25,7 +26,7 @@ class PreparedRun:
     """What training starts from; `notices` are sentences that the user must see."""
 
     recipe: Recipe
-    data: Selection
+    data: Selection | Mixture
     blueprint: Blueprint
     notices: tuple[str, ...]
 
@@ -39,10 +40,15 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> PreparedRun:
     """Check recipe and data against each other and resolve what the recipe leaves open."""
     if recipe.encoder.adapter is not None:
         check_peft()
-    data = select(recipe.data, seed=recipe.train.seed, corpus=corpus)
-    notices = data.report.sentences()
     traits = recipe.model.config.traits()
-    if _overlaps_too_much(data, traits):
+    data: Selection | Mixture
+    if corpus is None and recipe.data.corpora:
+        _check_open(recipe)
+        data = mix(recipe.data, seed=recipe.train.seed)
+    else:
+        data = select(recipe.data, seed=recipe.train.seed, corpus=corpus)
+    notices = [sentence for part in data.parts for sentence in part.report.sentences()]
+    if isinstance(data, Selection) and _overlaps_too_much(data, traits):
         data, notice = _flattened(data, recipe, traits)
         notices.append(notice)
     for section in (recipe.model, recipe.bundle):
@@ -56,8 +62,20 @@ def prepare(recipe: Recipe, corpus: Corpus | None = None) -> PreparedRun:
     return PreparedRun(recipe, data, blueprint, tuple(notices))
 
 
+def _check_open(recipe: Recipe) -> None:
+    """Refuse several corpora for a model that has one output per label, or that is one of two."""
+    traits = recipe.model.config.traits()
+    if not (traits.open_labels and traits.independent) or traits.relations or recipe.bundle is not None:
+        raise RecipeError(
+            f"data.corpora needs a span model with open labels and no bundle, not this {recipe.model.name}; take "
+            f"span-ner, dspert or biaffine with model.scorer: names."
+        )
+
+
 def _overlaps_too_much(data: Selection, traits: Traits) -> bool:
-    """Whether training entities overlap in a way that the model cannot predict."""
+    """Whether training entities overlap in a way that the model cannot learn."""
+    if traits.independent:
+        return False
     shared = data.profile.shared_entities > 0 and not traits.multi_label
     return not traits.nested and (data.profile.nested or shared)
 

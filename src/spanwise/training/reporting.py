@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Protocol
 
 from spanwise.metrics import Score
@@ -13,6 +14,7 @@ log = logging.getLogger("spanwise")
 
 
 ENTITY_SCORE, JOINT_SCORE = "dev F1 of entities", "mean of entity F1 and RE+ F1"  # that select the best epoch
+MEAN_SCORE = "mean dev F1 of the corpora"  # with several corpora
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,25 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class DevScore:
-    """Strict micro scores on dev; `relations` (RE+) only where the model predicts and the data has some."""
+    """Strict micro scores on dev; `relations` (RE+) only where the model predicts and the data has some.
+
+    With several corpora, `corpora` has the F1 of each, and `entities` counts over all.
+    """
 
     entities: Score
     relations: Score | None = None
+    corpora: tuple[float, ...] = ()
 
     @property
     def f1(self) -> float:
-        """What the best epoch is chosen by: the entities' F1, or its mean with the relations'."""
+        """What the best epoch is chosen by: the entities' F1, its mean with the relations', or the corpora's mean."""
+        if self.corpora:
+            return fmean(self.corpora)
         return self.entities.f1 if self.relations is None else (self.entities.f1 + self.relations.f1) / 2
 
     def __str__(self) -> str:
+        if self.corpora:
+            return f"{MEAN_SCORE} {100 * self.f1:.2f}"
         if self.relations is None:
             return f"{ENTITY_SCORE} {100 * self.f1:.2f}"
         entities, relations = 100 * self.entities.f1, 100 * self.relations.f1
@@ -101,6 +111,8 @@ class EpochReport:
         dev = self.dev and _fractions(self.dev.entities)
         if self.dev and self.dev.relations:
             dev = {**_fractions(self.dev.entities), "relations": _fractions(self.dev.relations)}
+        if self.dev and self.dev.corpora:
+            dev = {**_fractions(self.dev.entities), "mean": self.dev.f1, "corpora": list(self.dev.corpora)}
         losses = {name: round(value, 6) for name, value in self.losses.items()}
         return {"epoch": self.epoch, **losses, "dev": dev, "best": self.best, "seconds": round(self.seconds, 2)}
 

@@ -5,36 +5,30 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from zlib import crc32
 
-import numpy as np
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
 from spanwise import runtime
-from spanwise.document import Document
 from spanwise.errors import RecipeError, TrainingStopped
 from spanwise.files import write_text
+from spanwise.inference.sources import model_folder as find_model_folder
 from spanwise.metrics import Score, score_entities, score_relations
 from spanwise.pipeline import folder as model_folder
-from spanwise.pipeline.batches import training_batches
 from spanwise.plural import counted
-from spanwise.seam.batch import Batch
+from spanwise.seam.batch import Array, Batch
 from spanwise.seam.module import Loss, Trainable
-from spanwise.text.alignment import AlignedDocument
-from spanwise.text.examples import Example, LostGold
+from spanwise.text.examples import LostGold
 from spanwise.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from spanwise.training.optimization import optimizer_for, set_learning_rate
 from spanwise.training.preparation import PreparedRun
 from spanwise.training.reporting import (
-    ENTITY_SCORE,
-    JOINT_SCORE,
     DevScore,
     EpochReport,
     Listener,
@@ -42,6 +36,7 @@ from spanwise.training.reporting import (
     TrainingPlan,
 )
 from spanwise.training.run_folder import CHECKPOINT, METRICS
+from spanwise.training.training_set import Chosen, DevSet, TrainingSet, dev_sets, selecting_score
 
 SENTENCE_PIECES = 32  # word pieces of an average sentence: a training window has no more sentences than a batch
 MIN_WINDOW = 256  # word pieces of the longest training window, however small the batches are
@@ -56,20 +51,6 @@ class Objective(nn.Module):
 
     def forward(self, batch: Batch[Tensor]) -> Loss:
         return self.model.training_loss(batch)
-
-
-@dataclass(frozen=True, slots=True)
-class DevSet:
-    """Documents that epochs are scored on, with their examples."""
-
-    documents: Sequence[Document]
-    examples: Sequence[Sequence[Example]]
-    scores_relations: bool
-
-    @property
-    def score(self) -> str:
-        """What the best epoch is selected by."""
-        return JOINT_SCORE if self.scores_relations else ENTITY_SCORE
 
 
 class Trainer:
@@ -93,32 +74,27 @@ class Trainer:
         self.accelerator = _accelerator(self.options.precision, listener)
         runtime.seed_step(self.options.seed)
         self.pipeline = prepared.pipeline()
+        self._start_from(self.options.start)
         self.pipeline.limit_training_windows(max(MIN_WINDOW, SENTENCE_PIECES * self.options.batch_size))
-        self.examples = self._training_examples(prepared.data.train)
-        self.dev = self._dev(prepared.data.split("dev") if "dev" in prepared.data.splits else ())
+        self.data = TrainingSet.of(self.pipeline, prepared.data, self.options)
+        self._report_lost(self.data.lost)
+        rank, world = self.accelerator.process_index, self.accelerator.num_processes
+        self.dev = dev_sets(self.pipeline, prepared.data, rank, world)
         self.optimizer = optimizer_for(self.pipeline.model, self.options)
         objective = Objective(self.pipeline.model)
         self.objective, self.prepared_optimizer = self.accelerator.prepare(objective, self.optimizer)
-        self.progress = Progress(data=_fingerprint(self.examples))
+        self.progress = Progress(data=self.data.fingerprint())
         if not fresh and (folder / CHECKPOINT).exists():
             self.progress = self._resumed()
         self.plan = self._plan()
         self.saved_at = time.monotonic()
 
-    def _training_examples(self, documents: Sequence[AlignedDocument]) -> list[Example]:
-        built = [self.pipeline.training_task.builder.gold_examples(document) for document in documents]
-        self._report_lost(LostGold.joined(lost for _, lost in built))
-        return [example for examples, _ in built for example in examples]
-
-    def _dev(self, documents: Sequence[AlignedDocument]) -> DevSet | None:
-        """This process's share of dev, cut into examples once."""
-        if not documents:
-            return None
-        gold = [row.document for row in documents]
-        share = gold[self.accelerator.process_index :: self.accelerator.num_processes]
-        builder = self.pipeline.task.builder
-        scores_relations = self.pipeline.reader.traits.relations and any(document.relations for document in gold)
-        return DevSet(share, [builder.examples(document) for document in share], scores_relations)
+    def _start_from(self, source: str | None) -> None:
+        """Take over the weights of a trained model, as far as they fit."""
+        if source is None:
+            return
+        taken, parameters = model_folder.load_fitting_weights(self.pipeline.model, find_model_folder(source))
+        self.listener.notice(f"starting from {source}: {taken} of {parameters} weight tensors.")
 
     def _report_lost(self, lost: LostGold) -> None:
         if lost.relations and any(member.traits.relations for member in self.pipeline.members):
@@ -149,12 +125,12 @@ class Trainer:
     def _plan(self) -> TrainingPlan:
         """The length of the run; the schedule of the learning rate, totals and the time left follow from it."""
         return TrainingPlan(
-            tuple(len(self._batches(epoch)) for epoch in range(self.options.epochs)),
+            self.data.batch_counts(self.options),
             self.options.accumulate,
             epoch=self.progress.epoch,
             batch=self.progress.batch,
             step=self.progress.step,
-            score=self.dev.score if self.dev else None,
+            score=selecting_score(self.dev),
         )
 
     def train(self) -> Progress:
@@ -174,13 +150,9 @@ class Trainer:
         patience = self.options.patience
         return patience is not None and self.progress.best_f1 > 0 and epoch - self.progress.best_epoch >= patience
 
-    def _batches(self, epoch: int) -> list[list[int]]:
-        rng = np.random.default_rng((self.options.seed, epoch))
-        return training_batches(self.examples, self.options.batch_size, rng)
-
     def _train_epoch(self, epoch: int) -> Mapping[str, float]:
         """Train on every batch once; gives the mean of each loss term over the epoch."""
-        batches = self._batches(epoch)
+        batches = self.data.batches(self.options, epoch)
         self.objective.train()
         for index in range(self.progress.batch, len(batches)):
             began = time.perf_counter()
@@ -204,12 +176,12 @@ class Trainer:
                 self._stop_if_asked()
         return {name: value / len(batches) for name, value in self.progress.losses.items()}
 
-    def _step(self, epoch: int, index: int, batch: list[int], closes: bool, group: int) -> StepReport:
+    def _step(self, epoch: int, index: int, batch: Chosen, closes: bool, group: int) -> StepReport:
         """Add the batch's share of its group's gradient; the last of the group closes the optimizer step."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         rng = runtime.seed_step(self.options.seed, epoch, index, rank)
-        share = batch[rank::world] or [batch[rank % len(batch)]]  # every process has a part of the same batch
-        tensors = self._tensors([self.examples[i] for i in share], rng)
+        share = batch.rows[rank::world] or [batch.rows[rank % len(batch.rows)]]  # every process has a part of the batch
+        tensors = self._tensors(self.data.arrays(self.pipeline, batch.part, share, rng))
         with self.accelerator.no_sync(self.objective) if not closes else nullcontext():
             loss = self.objective(tensors)
             self.accelerator.backward(loss.total / group)
@@ -225,14 +197,13 @@ class Trainer:
         terms = {name: float(term.detach()) for name, term in loss.terms.items()}
         return StepReport(epoch, index, total, terms, int(tensors.words.piece_mask.sum()) * world)
 
-    def _tensors(self, examples: Sequence[Example], rng: np.random.Generator) -> Batch[Tensor]:
+    def _tensors(self, batch: Batch[Array]) -> Batch[Tensor]:
         device = self.accelerator.device
-        batch = self.pipeline.training_batch(examples, rng)
         return batch.map(lambda array: torch.from_numpy(array).to(device, non_blocking=True))
 
     def _close_epoch(self, epoch: int, losses: Mapping[str, float]) -> None:
         began = time.perf_counter()
-        score = self._score_dev(self.dev) if self.dev else None
+        score = self._score_dev() if self.dev else None
         best = score is None or score.f1 > self.progress.best_f1
         if best and self.accelerator.is_main_process:
             model_folder.save(self.pipeline, self.folder)
@@ -252,13 +223,22 @@ class Trainer:
         self._checkpoint()
         self.listener.epoch(report)
 
-    def _score_dev(self, dev: DevSet) -> DevScore:
-        """Micro scores on dev, every process counting on its share."""
+    def _score_dev(self) -> DevScore:
+        """Micro scores on dev, with several corpora also of each."""
         self.pipeline.reset_runner()
-        thresholds = self.pipeline.thresholds(None, None)
+        scores = [self._score_corpus(dev) for dev in self.dev]
+        if len(scores) == 1:
+            return scores[0]
+        counts = [sum(getattr(score.entities, name) for score in scores) for name in ("correct", "predicted", "gold")]
+        total = Score.from_counts(correct=counts[0], predicted=counts[1], gold=counts[2])
+        return DevScore(total, corpora=tuple(score.f1 for score in scores))
+
+    def _score_corpus(self, dev: DevSet) -> DevScore:
+        """Micro scores on the dev data of a corpus, every process counting on its share."""
+        thresholds = self.pipeline.thresholds(None, None, dev.task.schema)
         with self._stoppable():
             found = self.pipeline.predict_examples(
-                dev.documents, dev.examples, self.pipeline.task, thresholds, self.recipe.evaluation.token_budget
+                dev.documents, dev.examples, dev.task, thresholds, self.recipe.evaluation.token_budget
             )
         entities = self._summed(score_entities(dev.documents, found).micro)
         if not dev.scores_relations:
@@ -280,14 +260,14 @@ class Trainer:
 
     def timed_steps(self, number: int) -> tuple[list[float], int]:
         """The seconds of a few batches, for an estimate, and how many batches the whole run has."""
-        batches = self._batches(0)
+        batches = self.data.batches(self.options, 0)
         took = []
         self.objective.train()
         for index, batch in enumerate(batches[:number]):
             began = time.perf_counter()
             self._step(0, index, batch, True, 1)
             took.append(time.perf_counter() - began)
-        return took, len(batches) * self.options.epochs
+        return took, sum(self.plan.batches)
 
     def _checkpoint_is_due(self) -> bool:
         """Whether the recipe asks for a checkpoint after this step, by number or by time."""
@@ -345,14 +325,3 @@ def _accelerator(precision: str, listener: Listener) -> Accelerator:
 
 def _sum(sums: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:
     return {name: sums.get(name, 0.0) + value for name, value in more.items()}
-
-
-def _fingerprint(examples: Sequence[Example]) -> int:
-    """Equal for equal training examples: an interrupted run goes on only with the data it began with."""
-    mark = 0
-    for example in examples:
-        for part in (example.pieces, example.gold, example.relations):
-            mark = crc32(part.tobytes(), mark)
-        if not example.annotated.all():
-            mark = crc32(example.annotated.tobytes(), mark)
-    return mark

@@ -1,0 +1,65 @@
+"""`spanwise extract`: text and labels in, entities out, without training."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanwise.cli.app import app, emit_json, err, out
+from spanwise.errors import InputError
+
+
+@app.command()
+def extract(
+    text: Annotated[
+        str | None, typer.Argument(help="The text; default: standard input, one text.", show_default=False)
+    ] = None,
+    labels: Annotated[
+        str,
+        typer.Option(
+            help="What to look for: names with commas between them, or a YAML file of descriptions.", show_default=False
+        ),
+    ] = "",
+    model: Annotated[str, typer.Option(help="A model folder with open labels, or the general model.")] = "general",
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Lowest probability of an entity; default: the model's.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Mark any labels in a text, by their names or descriptions, without training.
+
+    Example: echo "Ibuprofen eased the migraine." | spanwise extract --labels "drug, disease or symptom"
+    Example: spanwise extract "Mara Ostrow lives in Brenford." --labels "person, place" --json
+    Example: spanwise extract "Mara Ostrow lives in Brenford." --labels labels.yaml --model runs/mine
+    """
+    from spanwise.inference.labels import label_descriptions
+
+    asked = label_descriptions(_labels(labels))  # refused before a model is loaded
+    if text is None and sys.stdin.isatty():
+        err.print("reading from the terminal; end the text with Ctrl-D on a line of its own")
+    given = sys.stdin.read().strip() if text is None else text
+    from spanwise.inference.extractor import Extractor
+    from spanwise.render.terminal import to_terminal
+
+    extractor = Extractor.from_pretrained(model).with_labels(asked)
+    document = next(extractor.stream([given], threshold=threshold))
+    if as_json:
+        emit_json(document.to_dict())
+        return
+    out.print(to_terminal(document, extractor.schema))
+
+
+def _labels(given: str) -> Sequence[str] | Mapping[str, str]:
+    """Names with commas between them, or the descriptions of a YAML file."""
+    if Path(given).suffix in (".yaml", ".yml"):
+        from spanwise.recipe import Descriptions
+
+        return Descriptions.load(given).entities
+    names = [name.strip() for name in given.split(",")]
+    if not all(names):
+        raise InputError('--labels needs names with commas between them, such as --labels "drug, symptom".')
+    return names
