@@ -1,4 +1,4 @@
-"""spaCy's DocBin (`.spacy`): documents with words, entities and span groups. It is msgpack in zlib, never pickle."""
+"""spaCy's DocBin (`.spacy`): documents with words, entities and span groups. It is msgpack in zlib. No pickle."""
 
 from __future__ import annotations
 

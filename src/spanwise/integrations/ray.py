@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-import pickle
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from spanwise import runtime
+from spanwise.document import Document
 from spanwise.errors import InputError, SpanwiseError
 from spanwise.formats.extras import optional_module
 from spanwise.inference.batch.parts import Finished, Head, Part, Result, cut, unfinished
@@ -95,7 +96,7 @@ class _Annotator:
     def _annotated(self, row: dict[str, Any]) -> bytes:
         if isinstance(self.predictor, SpanwiseError):
             raise self.predictor
-        part = Part(Head.from_line(row["head"]), pickle.loads(row["content"]))  # noqa: S301 - our own reading task's
+        part = Part(Head.from_line(row["head"]), tuple(map(Document.from_dict, json.loads(row["content"]))))
         if self.get(self.attempts.begin.remote(part.head.number)) > MAX_DEATHS:
             raise InputError(
                 f"{MAX_DEATHS} workers died at part {part.head.number}; if memory was short, use a smaller --part-size."
@@ -120,7 +121,7 @@ def _datasource(data: Any, source: Source, finished: Finished) -> Any:
 def _read(source: Source, finished: Finished) -> Iterator[Any]:
     try:
         for part in unfinished(cut(source), finished):
-            yield _table(part.head.to_line(), pickle.dumps(part.documents))
+            yield _table(part.head.to_line(), _to_json([document.to_dict() for document in part.documents]))
     except (SpanwiseError, OSError) as error:
         yield _failure(error)
 
@@ -137,12 +138,18 @@ def _table(head: bytes, content: bytes, failed: bool = False) -> Any:
 
 
 def _failure(error: Exception) -> Any:
-    return _table(b"", pickle.dumps(error), failed=True)
+    is_file = isinstance(error, OSError) and error.filename is not None
+    sentence = f"{error.filename}: {error.strerror}." if is_file else str(error)  # type: ignore[attr-defined]
+    return _table(b"", _to_json(sentence), failed=True)
+
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
 
 
 def _result(row: dict[str, Any]) -> Result:
     if row["failed"]:
-        raise pickle.loads(row["content"])  # noqa: S301 - our own workers'
+        raise InputError(json.loads(row["content"]))
     return Result(Head.from_line(row["head"]), row["content"])
 
 
