@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise import runtime
-from spanwise.corpora import Corpus
+from spanwise.corpora import CORPORA, Corpus
 from spanwise.files import remove_partial_files, write_text
 from spanwise.pipeline import MODEL_CARD
 from spanwise.plural import counted
@@ -119,7 +119,7 @@ def model_card(prepared: PreparedRun, summary: RunSummary) -> str:
     rows: dict[str, Any] = {
         "model": f"{recipe.model.name}{bundle}",
         "encoder": Path(recipe.encoder.name).name,
-        "training data": f"{prepared.data.name}, {counted(len(prepared.data.train), 'document')}",
+        "training data": f"{_source(prepared)}, {counted(len(prepared.data.train), 'document')}",
         f"{summary.selected_by or 'dev F1'}, micro, strict": score,
         "seed": recipe.train.seed,
         "trained": f"{date.today()}, {counted(summary.steps, 'step')}",
@@ -143,7 +143,22 @@ print(extractor("A text of your own.").entities)
 |---|---|
 {table}
 
-{labels}"""
+{_corpora(prepared)}{labels}"""
+
+
+def _source(prepared: PreparedRun) -> str:
+    parts = prepared.data.parts
+    return prepared.data.name if len(parts) == 1 else counted(len(parts), "corpus", "corpora")
+
+
+def _corpora(prepared: PreparedRun) -> str:
+    """The corpora of a model that was trained on several, with their licenses."""
+    parts = prepared.data.parts
+    if len(parts) == 1:
+        return ""
+    licenses = {named.name: named.license for named in CORPORA}
+    lines = [f"- `{part.name}`: {licenses.get(part.name, 'own files')}\n" for part in parts]
+    return f"## Corpora and their licenses\n{''.join(lines)}\n"
 
 
 def _listed(title: str, kinds: Sequence[EntityType | RelationType]) -> str:
