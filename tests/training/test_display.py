@@ -182,7 +182,7 @@ def test_durations_are_short(seconds: float, text: str) -> None:
 def test_seconds_include_the_scoring_of_dev(
     train_easy: Callable[..., Any], memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def slow(self: Trainer, dev: Any) -> DevScore:
+    def slow(self: Trainer) -> DevScore:
         time.sleep(0.3)
         return DevScore(ENTITIES)
 

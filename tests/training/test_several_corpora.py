@@ -73,6 +73,7 @@ def test_a_stopped_run_ends_like_one_that_was_left_alone(
     labels = Extractor.from_pretrained(tmp_path / "whole").schema.entity_names
     assert all(" " in label for label in labels)
     assert {label.partition(" ")[0] for label in labels} == {"news", "notes"}
+    assert "- `news`: own files\n- `notes`: own files" in (tmp_path / "whole" / "README.md").read_text()
 
 
 def test_a_model_with_fixed_labels_learns_from_one_corpus_only(recipe: Path) -> None:

@@ -57,9 +57,9 @@ def test_a_run_stops_while_dev_is_scored_and_resumes_with_the_scoring(
 ) -> None:
     asked, folder, score = threading.Event(), tmp_path / "run", Trainer._score_dev
 
-    def ask_and_score(self: Trainer, dev: Any) -> Any:
+    def ask_and_score(self: Trainer) -> Any:
         asked.set()
-        return score(self, dev)
+        return score(self)
 
     monkeypatch.setattr(Trainer, "_score_dev", ask_and_score)
     with pytest.raises(TrainingStopped):

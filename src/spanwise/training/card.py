@@ -30,7 +30,7 @@ def model_card(prepared: PreparedRun, summary: RunSummary) -> str:
     rows: dict[str, Any] = {
         "model": f"{recipe.model.name}{bundle}",
         "encoder": Path(recipe.encoder.name).name,
-        "training data": f"{prepared.data.name}, {counted(len(prepared.data.train), 'document')}",
+        "training data": f"{_source(prepared)}, {counted(len(prepared.data.train), 'document')}",
         f"{summary.selected_by or 'dev F1'}, micro, strict": score,
         "seed": recipe.train.seed,
         "trained": f"{date.today()}, {counted(summary.steps, 'step')}",
@@ -48,7 +48,22 @@ def model_card(prepared: PreparedRun, summary: RunSummary) -> str:
 |---|---|
 {table}
 
-{labels}"""
+{_corpora(prepared)}{labels}"""
+
+
+def _source(prepared: PreparedRun) -> str:
+    parts = prepared.data.parts
+    return prepared.data.name if len(parts) == 1 else counted(len(parts), "corpus", "corpora")
+
+
+def _corpora(prepared: PreparedRun) -> str:
+    """The corpora of a model that was trained on several, with their licenses."""
+    parts = prepared.data.parts
+    if len(parts) == 1:
+        return ""
+    licenses = {named.name: named.license for named in CORPORA}
+    lines = [f"- `{part.name}`: {licenses.get(part.name, 'own files')}\n" for part in parts]
+    return f"## Corpora and their licenses\n{''.join(lines)}\n"
 
 
 def card_data(prepared: PreparedRun, summary: RunSummary) -> ModelCardData:
