@@ -125,10 +125,10 @@ def test_a_field_that_no_document_has_and_the_notes_are_reported(run, tmp_path: 
     code, _, err = run("inspect", train, "--json")
     assert code == 0
     assert "dropped: 1 x field 'source'" in err
-    train.write_text('{"text": "Ada left.", "spans": [{"start": 0, "end": 3, "label": "Person"}]}\n')
+    train.write_text('{"tokenized_text": ["Ada", "left"], "ner": [[0, 0, "Person"]]}\n')
     code, _, err = run("inspect", train, "--json")
     assert code == 2
-    assert "this looks like a file of Prodigy" in err
+    assert "this looks like a file of GLiNER" in err
     columns = tmp_path / "train.conll"
     columns.write_text("Ada\tB-Person\n")
     assert "train.conll: scheme IOB2 (detected)" in run("inspect", columns)[2]

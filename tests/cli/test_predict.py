@@ -436,9 +436,9 @@ def test_a_model_that_takes_no_new_labels_says_so(command: Command, trained: Pat
         ("Town: where people live\n", "labels.yaml: Town: unknown key."),
         ("entities: [Town]\n", "labels.yaml: entities: Input should be a valid dictionary, not ['Town']."),
         ("entities: {Town: [\n", "labels.yaml:2: invalid YAML ("),
-        ("", "labels= maps each label to its description; give at least one label and no empty text."),
-        ("relations: {in: is found in}\n", "labels= maps each label to its description; "),
-        ("entities: {Town: ''}\n", "labels= maps each label to its description; "),
+        ("", "labels= is empty; give at least one label."),
+        ("relations: {in: is found in}\n", "labels= is empty; give at least one label."),
+        ("entities: {Town: ''}\n", "a label and its description are texts and not empty; labels= has ''."),
     ],
     ids=["missing", "no section", "list", "not YAML", "empty", "relations alone", "no description"],
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from spanwise.errors import FormatError, InputError, ModelError
+from spanwise.errors import InputError
 from spanwise.inference.batch.output import Output
 from spanwise.inference.batch.parts import Finished, Part, Result
 from spanwise.inference.batch.prediction import Extraction
@@ -115,7 +115,7 @@ def test_a_run_of_one_engine_is_resumed_by_the_other(ray: Any, model: Path, sour
 def test_an_error_of_an_actor_is_that_of_the_local_engine(ray: Any, source: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "config.json").write_text("{}")
-    with pytest.raises(ModelError, match="not a spanwise model"):
+    with pytest.raises(InputError, match="not a spanwise model"):
         run(RayEngine, source, tmp_path / "out.jsonl", tmp_path / "broken")
 
 
@@ -124,7 +124,7 @@ def test_an_error_of_the_reading_task_is_that_of_the_local_engine(source: Path) 
     source.write_text(source.read_text() + "{oops\n")
     rows = [table.to_pylist()[0] for table in _read(Source(str(source), part_size=150), Finished("", {}))]
     assert [row["failed"] for row in rows] == [False, True]
-    with pytest.raises(FormatError, match=r"in\.jsonl:201: the line is not a JSON object"):
+    with pytest.raises(InputError, match=r"in\.jsonl:201: the line is not a JSON object"):
         _result(rows[-1])
 
 
