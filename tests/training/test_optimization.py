@@ -73,6 +73,16 @@ def test_the_rate_rises_to_its_peak_and_falls_to_nought(warmup: float, rates: li
     assert found == pytest.approx([*rates, 0.0], abs=1e-4)
 
 
+def test_the_rate_falls_to_the_share_that_is_left_for_training_on() -> None:
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([{"params": [parameter], "lr": 2.0, "peak_lr": 2.0}])
+    found = []
+    for step in (0, 2, 6, 10):
+        set_learning_rate(optimizer, step, 10, 0.2, final=0.5)
+        found.append(optimizer.param_groups[0]["lr"])
+    assert found == pytest.approx([1.0, 2.0, 1.5, 1.0])
+
+
 def test_groups_keep_their_ratio_over_time(bundled: TorchPipeline) -> None:
     optimizer = optimizer_for(bundled.model, OPTIONS)
     set_learning_rate(optimizer, 7, 10, 0.1)

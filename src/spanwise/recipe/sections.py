@@ -154,7 +154,10 @@ class TrainSection(_Section):
     encoder_lr: float = Field(2e-4, gt=0, le=10, description="learning rate of the pretrained encoder")
     task_lr: float = Field(1e-3, gt=0, le=10, description="learning rate of the new layers")
     weight_decay: float = Field(0.01, ge=0, le=100, description="weight decay; none on biases and norms")
-    warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps with a rising rate; then linear decay to 0")
+    warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps with a rising rate; then linear decay")
+    final_lr: float = Field(
+        0.0, ge=0, le=1, description="share of the learning rates that is left after the last step, to train on from"
+    )
     clip: float = Field(1.0, gt=0, le=1e9, description="largest norm of the gradient")
     patience: int | None = Field(
         None, ge=1, le=10_000, description="epochs without a better dev F1 before training stops"

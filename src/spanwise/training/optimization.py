@@ -36,9 +36,12 @@ def _without_decay(model: nn.Module) -> set[int]:
     return still
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, step: int, total: int, warmup: float) -> None:
-    """Linear warm-up over the first share of the steps, then linear decay to nought."""
+def set_learning_rate(
+    optimizer: torch.optim.Optimizer, step: int, total: int, warmup: float, final: float = 0.0
+) -> None:
+    """Linear warm-up over the first share of the steps, then linear decay to the share `final` of the peak."""
     rising = max(1, round(total * warmup))
-    factor = (step + 1) / rising if step < rising else (total - step) / max(1, total - rising)
+    remaining = max(0.0, (total - step) / max(1, total - rising))
+    factor = (step + 1) / rising if step < rising else final + (1 - final) * remaining
     for group in optimizer.param_groups:
-        group["lr"] = group["peak_lr"] * max(0.0, min(1.0, factor))
+        group["lr"] = group["peak_lr"] * min(1.0, factor)

@@ -159,7 +159,7 @@ class Trainer:
             group = index - index % self.options.accumulate  # the batches that share an optimizer step start here
             size = min(self.options.accumulate, len(batches) - group)
             closes = index + 1 == group + size
-            set_learning_rate(self.optimizer, self.progress.step, self.plan.steps, self.options.warmup)
+            self._set_learning_rate()
             report = self._step(epoch, index, batches[index], closes, size)
             seconds = time.perf_counter() - began
             self.progress = replace(
@@ -175,6 +175,10 @@ class Trainer:
             if closes:
                 self._stop_if_asked()
         return {name: value / len(batches) for name, value in self.progress.losses.items()}
+
+    def _set_learning_rate(self) -> None:
+        step, options = self.progress.step, self.options
+        set_learning_rate(self.optimizer, step, self.plan.steps, options.warmup, options.final_lr)
 
     def _step(self, epoch: int, index: int, batch: Chosen, closes: bool, group: int) -> StepReport:
         """Add the batch's share of its group's gradient; the last of the group closes the optimizer step."""
