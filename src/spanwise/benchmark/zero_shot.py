@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar
 
@@ -17,9 +19,22 @@ from spanwise.document import Document
 from spanwise.errors import InputError
 from spanwise.inference.extractor import Extractor
 from spanwise.metrics import score_entities
+from spanwise.recipe import Recipe, find_recipe
 from spanwise.schema import EntityType
 
 ZERO_SHOT = PACKAGE / "data/corpora/zero-shot.yaml"
+
+
+FIRST = "first"  # folder of the model that has seen none of the corpora
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A model to train, and the corpora that it has not seen and is scored on."""
+
+    folder: Path
+    recipe: Recipe
+    scored: tuple[str, ...]
 
 
 class Asked(BaseModel):
@@ -31,18 +46,53 @@ class Asked(BaseModel):
     paraphrases: dict[str, str] = {}
 
 
+class First(BaseModel):
+    """How the first model is trained: without any of the corpora to score on, and without some more."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    without: tuple[str, ...] = ()
+    set: dict[str, Any] = {}
+
+
 class ZeroShot(BaseModel):
-    """The corpora to score on, and the recipe of a model that has not seen them."""
+    """The corpora to score on, and how models are trained that have not seen them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     recipe: str
-    split: str
+    first: First
+    further: dict[str, Any]
+    folds: tuple[tuple[str, ...], ...]
     corpora: dict[str, Asked]
 
     @classmethod
     def load(cls) -> ZeroShot:
         return cls.model_validate(read_yaml(ZERO_SHOT))
+
+    def models(self, folder: Path, overrides: Sequence[str] = ()) -> Iterator[LeftOut]:
+        """The models to train into the folder, in this order: the first, one per fold, and the general one."""
+        first = folder / FIRST
+        held = (*self.corpora, *self.first.without)
+        yield LeftOut(first, self._without(held, [*_assignments(self.first.set), *overrides]), ())
+        start = [f"train.start={json.dumps(str(first.absolute()))}", *_assignments(self.further), *overrides]
+        for number, fold in enumerate(self.folds, 1):
+            yield LeftOut(folder / f"fold-{number}", self._without(fold, start), fold)
+        general = self._without((), start)
+        listed = {part.corpus for part in general.data.corpora}
+        yield LeftOut(folder / self.recipe, general, tuple(name for name in self.corpora if name not in listed))
+
+    def _without(self, names: Sequence[str], overrides: Sequence[str]) -> Recipe:
+        """The recipe of the general model without these corpora, or without the labels that are asked for in them."""
+        recipe = Recipe.load(find_recipe(self.recipe), overrides)
+        parts = []
+        for part in recipe.data.corpora:
+            labels = self.corpora[part.corpus].labels if part.corpus in self.corpora else ()
+            if part.corpus not in names:
+                parts.append(part)
+            elif labels:
+                parts.append(part.model_copy(update={"leave_out": labels}))
+        return recipe.model_copy(update={"data": recipe.data.model_copy(update={"corpora": tuple(parts)})})
 
     def chosen(self, names: Sequence[str]) -> dict[str, Asked]:
         """All corpora, or these."""
@@ -80,15 +130,19 @@ def score_zero_shot(
     suite: ZeroShot,
     names: Sequence[str] = (),
     *,
+    split: str = "test",
     sample: int | None = None,
     threshold: float | None = None,
 ) -> Iterator[ZeroShotScore]:
-    """The scores of each corpus and wording; `sample` scores at most this many documents of each, always the same."""
+    """The scores of each corpus and wording; `sample` scores at most this many documents of each, always the same.
+
+    Settings are chosen on the split dev. A corpus without one gives documents of train, which no model here has seen.
+    """
     for name, asked in suite.chosen(names).items():
         corpus = corpora.load(name)
         kinds = [kind for kind in corpus.schema.entities if kind.name in asked.labels or not asked.labels]
         labels = {kind.name for kind in kinds}
-        gold = [document.without_relations() for document in _sampled(corpus.split(suite.split), sample)]
+        gold = [document.without_relations() for document in _sampled(_documents(corpus, split), sample)]
         gold = [document.filter_labels(labels) for document in gold]
         for wording, texts in _wordings(kinds, asked.paraphrases).items():
             found = list(extractor.stream(gold, labels=texts, threshold=threshold))
@@ -111,6 +165,15 @@ def _wordings(kinds: Sequence[EntityType], paraphrases: Mapping[str, str]) -> di
     if all(kind.name in paraphrases for kind in kinds):
         found["paraphrases"] = {kind.name: paraphrases[kind.name] for kind in kinds}
     return found
+
+
+def _documents(corpus: corpora.Corpus, split: str) -> Sequence[Document]:
+    return corpus.split("train" if split == "dev" and "dev" not in corpus.splits else split)
+
+
+def _assignments(settings: Mapping[str, Any]) -> list[str]:
+    """Overrides of a recipe, as on the command line."""
+    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
 
 
 def _sampled(documents: Sequence[Document], size: int | None) -> list[Document]:

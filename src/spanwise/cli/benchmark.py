@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +18,7 @@ from spanwise.errors import InputError
 if TYPE_CHECKING:
     from spanwise.benchmark import Exhibit, Run
     from spanwise.benchmark.results import Result
+    from spanwise.benchmark.zero_shot import ZeroShot
 
 
 @app.command()
@@ -78,28 +79,35 @@ def benchmark(
     sample: Annotated[
         int | None, typer.Option(min=1, help="With zero-shot: score at most N documents of each corpus.")
     ] = None,
+    split: Annotated[
+        str, typer.Option(help="With zero-shot: test, or dev to choose settings (train where a corpus has no dev).")
+    ] = "test",
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="With zero-shot: lowest probability; default: the model's.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Train every variant of a suite with every seed and print mean and standard deviation beside the paper's figures.
 
     Runs that are already recorded are not repeated. A table or figure of a paper is made from the runs of its suite.
-    zero-shot trains the recipe `general` and scores it on the corpora that it leaves out.
+    zero-shot trains the recipe `general` without some of its corpora, in folds, and scores it on these.
 
     Example: spanwise benchmark --list
     Example: spanwise benchmark lear-t2 --corpus conll04
     Example: spanwise benchmark bl-ner-f5 --recorded --format svg --save alpha.svg
     Example: spanwise benchmark bl-ner --corpus wnut17 --seeds 3 --jobs 2 --out benchmarks/results/bl-ner
     Example: spanwise benchmark bl-ner --train train.jsonl --dev dev.jsonl --test test.jsonl
-    Example: spanwise benchmark zero-shot --model runs/general --corpus conll04
+    Example: spanwise benchmark zero-shot --out runs/zero-shot
+    Example: spanwise benchmark zero-shot --model general --corpus conll04
     """
     from spanwise import benchmark as suites
     from spanwise.benchmark.papers import MAX_SEEDS, RESULTS
 
     if name == "zero-shot":
-        _zero_shot(model, folder, corpus, sample, set_ or [], as_json)
+        _zero_shot(model, folder, corpus, split, sample, threshold, set_ or [], as_json)
         return
-    if model is not None or sample is not None:
-        raise InputError("--model and --sample are for zero-shot; leave them out.")
+    if model is not None or sample is not None or threshold is not None or split != "test":
+        raise InputError("--model, --split, --sample and --threshold are for zero-shot; leave them out.")
     if listed:
         list_exhibits(folder or RESULTS, as_json)
         return
@@ -148,40 +156,63 @@ def benchmark(
 
 
 def _zero_shot(
-    model: Path | None, folder: Path | None, corpus: str | None, sample: int | None, set_: list[str], as_json: bool
+    model: Path | None,
+    folder: Path | None,
+    corpus: str | None,
+    split: str,
+    sample: int | None,
+    threshold: float | None,
+    set_: list[str],
+    as_json: bool,
 ) -> None:
-    """Score a model on corpora that it has not seen; without a model, train one first."""
+    """Score a model on corpora that it has not seen; without a model, train those of the suite first."""
     from spanwise.benchmark.papers import results_folder
     from spanwise.benchmark.zero_shot import ZeroShot, ZeroShotScore, means, score_zero_shot
     from spanwise.inference.extractor import Extractor
 
     suite = ZeroShot.load()
+    chosen = suite.chosen([corpus] if corpus else [])
     if model is None:
-        model = (folder or results_folder("zero-shot")) / suite.recipe
-        _train_general(suite.recipe, model, set_)
+        scored = _trained_without(suite, folder or results_folder("zero-shot"), chosen, set_)
+    elif set_:
+        raise InputError("--set is for training; leave it out with --model.")
+    else:
+        scored = [(model, tuple(chosen))]
     found = []
-    for score in score_zero_shot(Extractor.from_pretrained(model), suite, [corpus] if corpus else [], sample=sample):
-        found.append(score)
-        err.print(f"{score.corpus}, {score.wording}: F1 {100 * score.f1:.2f}", markup=False, soft_wrap=True)
+    for place, names in scored:
+        extractor = Extractor.from_pretrained(place)
+        for score in score_zero_shot(extractor, suite, names, split=split, sample=sample, threshold=threshold):
+            found.append(score)
+            line = f"{score.corpus}, {score.wording}: {split} F1 {100 * score.f1:.2f}"
+            err.print(line, markup=False, soft_wrap=True)
     mean = means(found)
     if as_json:
-        emit_json({"model": str(model), "scores": [score.to_dict() for score in found], "means": mean})
+        emit_json({"split": split, "scores": [score.to_dict() for score in found], "means": mean})
         return
     body = [score.cells for score in found]
     body += [("mean", wording, "", "", "", "", f"{100 * f1:.2f}") for wording, f1 in mean.items()]
-    _print(f"zero-shot: {model}", ZeroShotScore.HEADER, body)
+    _print(f"zero-shot, {split}", ZeroShotScore.HEADER, body)
 
 
-def _train_general(recipe: str, model: Path, set_: list[str]) -> None:
-    """Train the model into its folder, or go on; a finished one is kept."""
-    from spanwise.recipe import Recipe, find_recipe
+def _trained_without(
+    suite: ZeroShot, folder: Path, corpora: Collection[str], set_: list[str]
+) -> list[tuple[Path, tuple[str, ...]]]:
+    """The models that have not seen these corpora, trained or gone on with; finished ones are kept."""
+    from spanwise.benchmark.zero_shot import FIRST
     from spanwise.training.display import LiveDisplay
     from spanwise.training.run import SUMMARY, train
 
-    if (model / SUMMARY).exists():
-        return
-    with stoppable() as stop, LiveDisplay(err) as display:
-        train(Recipe.load(find_recipe(recipe), set_), model, display, stop=stop)
+    scored = []
+    for left_out in suite.models(folder, set_):
+        names = tuple(name for name in left_out.scored if name in corpora)
+        if not names and left_out.folder.name != FIRST:
+            continue
+        if not (left_out.folder / SUMMARY).exists():
+            with stoppable() as stop, LiveDisplay(err) as display:
+                train(left_out.recipe, left_out.folder, display, stop=stop)
+        if names:
+            scored.append((left_out.folder, names))
+    return scored
 
 
 @dataclass(frozen=True, slots=True)
