@@ -8,16 +8,19 @@ from typing import Any
 
 import pytest
 
-from spanwise.recipe import Recipe
+from spanwise.recipe import Recipe, find_recipe
 from spanwise.recipe.advice import Choice, Timing, advice, choose, recommend
 from spanwise.text.profile import DataProfile
 
 FLAT = DataProfile(
-    documents=100, words=2000, sentences=100, entities=300, labels=4, script="latin", widths={1: 200, 3: 100}
+    documents=600, words=12000, sentences=600, entities=300, labels=4, script="latin", widths={1: 200, 3: 100}
 )
+SMALL = replace(FLAT, documents=100, words=2000, sentences=100)
 WIDE = replace(FLAT, widths={20: 300})
 CASES = {
     "flat": FLAT,
+    "small": SMALL,
+    "small nested shared": replace(SMALL, nested=True, shared_entities=12),
     "wide": WIDE,
     "nested": replace(FLAT, nested=True),
     "shared": replace(FLAT, shared_entities=12),
@@ -32,7 +35,8 @@ CASES = {
 
 
 def parsed(choice: Choice) -> Recipe:
-    return Recipe.parse({"model": choice.model, "bundle": choice.bundle, "data": {"corpus": "demo"}})
+    sections = {"model": choice.model, "bundle": choice.bundle, "encoder": choice.encoder, "train": choice.train}
+    return Recipe.parse({**sections, "data": {"corpus": "demo"}})
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -48,6 +52,7 @@ def test_the_recommended_model_is_valid_and_can_predict_what_the_data_marks(case
     ("case", "reason"),
     [
         ("flat", "entities are flat and at most 3 words wide in 99.9 % of the cases"),
+        ("small", "the data has only 100 sentences, and the general model"),
         ("wide", "entities are flat and wide (99 % need 20 words), and a tagger has no width limit"),
         ("nested", "entities are nested, and SpanNER keeps overlapping spans; 3 words cover 99.9 % of them"),
         ("shared", "12 entities share their span with an entity of another label"),
@@ -65,6 +70,14 @@ def test_the_reason_names_what_the_choice_rests_on(case: str, reason: str) -> No
     why = choose(CASES[case]).why
     assert reason in why
     assert not {"{", "}", "\n"} & set(why)
+
+
+def test_small_data_starts_from_the_general_model_if_it_can() -> None:
+    assert parsed(choose(SMALL)).train.start == "general"
+    assert parsed(choose(SMALL)).model == Recipe.load(find_recipe("fine-tune")).model
+    others = [replace(SMALL, script="han"), replace(SMALL, relations=5), replace(SMALL, widths={20: 300}), FLAT]
+    assert not any(parsed(choose(data)).train.start for data in others)
+    assert parsed(choose(SMALL, fast=True)).train.start is None  # whose encoder keeps all of its layers
 
 
 def test_wide_entities_get_a_tagger_unless_they_share_spans() -> None:
@@ -87,7 +100,7 @@ def test_the_recipe_is_commented_and_loads(case: str, tmp_path: Path) -> None:
     recipe, choice = Recipe.load(path), choose(CASES[case])
     assert (recipe.model, recipe.bundle) == (parsed(choice).model, parsed(choice).bundle)
     assert (recipe.data.train, recipe.data.format) == ((tmp_path / "train.jsonl",), "jsonl")
-    assert ("# allow several labels per span" in path.read_text()) == (CASES[case].shared_entities > 0)
+    assert ("multi_label: true" in path.read_text()) == (CASES[case].shared_entities > 0)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +109,7 @@ def test_the_recipe_is_commented_and_loads(case: str, tmp_path: Path) -> None:
 def test_small_data_is_read_more_often(sentences: int, epochs: int, batch_size: int, tmp_path: Path) -> None:
     """Whether the sentences come one by one or in a few long documents."""
     for documents in (3, sentences):
-        data = replace(FLAT, documents=documents, sentences=sentences)
+        data = replace(FLAT, relations=5, documents=documents, sentences=sentences)
         train = section(recommend(data, {"train": [tmp_path / "a"]}, tmp_path / "r.yaml"))
         assert (train["epochs"], train["batch_size"]) == (epochs, batch_size)
 
@@ -104,7 +117,8 @@ def test_small_data_is_read_more_often(sentences: int, epochs: int, batch_size: 
 def test_without_dev_data_a_share_of_the_documents_is_split_off(tmp_path: Path) -> None:
     data = section(recommend(FLAT, {"train": [tmp_path / "a"]}, tmp_path / "r.yaml"), "data")
     assert data["dev_share"] == 0.1
-    few = recommend(FLAT, {"train": [tmp_path / "a"]}, tmp_path / "r.yaml", split_off_dev=False)
+    small = replace(SMALL, relations=5)
+    few = recommend(small, {"train": [tmp_path / "a"]}, tmp_path / "r.yaml", split_off_dev=False)
     assert "dev_share" not in section(few, "data")
     assert "patience" not in section(few)
     assert section(few)["epochs"] == 30  # without dev nobody stops a longer training
@@ -130,7 +144,8 @@ def test_a_width_that_is_cheap_covers_nearly_all_entities() -> None:
 def test_with_dev_data_training_stops_early(tmp_path: Path) -> None:
     files = {"train": [tmp_path / "a"], "dev": [tmp_path / "b"]}
     assert section(recommend(replace(FLAT, sentences=1000), files, tmp_path / "r.yaml"))["patience"] == 5
-    assert section(recommend(FLAT, files, tmp_path / "r.yaml"))["patience"] == 20  # of 100 epochs
+    small = replace(SMALL, relations=5)
+    assert section(recommend(small, files, tmp_path / "r.yaml"))["patience"] == 20  # of 100 epochs
 
 
 def section(text: str, name: str = "train") -> dict[str, Any]:

@@ -237,12 +237,15 @@ def _restored(path: Path, base: dict[str, Tensor]) -> dict[str, Tensor]:
         raise ModelError(f"{path}: the weights do not fit the default encoder ({first_line(error)}).") from None
 
 
-def load_fitting_weights(model: Trainable, folder: Path) -> tuple[int, int]:
+def load_fitting_weights(model: Trainable, folder: Path, layers: Sequence[int] | None = None) -> tuple[int, int]:
     """Fill the parameters that a model folder has under the same name and shape; how many, and of how many.
 
-    The word-piece embeddings must be among them: without these the weights are those of another encoder.
+    The word-piece embeddings must be among them: without these the weights are those of another encoder. Both must keep
+    the same `layers` of the encoder, since the names only count them.
     """
     config = read_config(folder)
+    if (kept := config.get("encoder", {}).get("layers")) != (None if layers is None else list(layers)):
+        raise ModelError(f"{folder} has encoder.layers {kept or 'null'}; set the same in the recipe, or train it again.")
     check_version(config, folder / CONFIG)
     verify_checksums(config, folder, (SCHEMA, WEIGHTS))
     stored = _restored(folder / WEIGHTS, base_weights(config[COMPACT]) if COMPACT in config else {})

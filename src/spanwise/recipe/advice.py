@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,17 @@ class Conditions(_Frozen):
     nested: bool | None = None
     shared: bool | None = None
     min_width: int = 0
+    max_width: int | None = None
+    max_sentences: int | None = None
+    script: str | None = None
 
     def hold(self, facts: Mapping[str, Any]) -> bool:
         wanted = {"relations": self.relations, "nested": self.nested, "shared": self.shared}
         fits = all(value is None or value == bool(facts[name]) for name, value in wanted.items())
-        return fits and bool(facts["usual_width"] >= self.min_width)
+        fits = fits and (self.script is None or self.script == facts["script"])
+        small = self.max_sentences is None or facts["sentences"] <= self.max_sentences
+        narrow = self.max_width is None or facts["usual_width"] <= self.max_width
+        return fits and small and narrow and bool(facts["usual_width"] >= self.min_width)
 
 
 class Rule(_Frozen):
@@ -50,6 +56,8 @@ class Rule(_Frozen):
     when: Conditions = Conditions()
     model: Options
     bundle: Options | None = None
+    encoder: Options = {}
+    train: Options = {}
     why: str
 
 
@@ -66,6 +74,8 @@ class Choice:
     model: Options
     bundle: Options | None
     why: str
+    encoder: Options = field(default_factory=dict)
+    train: Options = field(default_factory=dict)
 
 
 @cache
@@ -81,12 +91,13 @@ def comments(section: str) -> dict[str, str]:
     return found.get(section, {})
 
 
-def choose(profile: DataProfile) -> Choice:
-    """The model of the first rule that fits the data."""
+def choose(profile: DataProfile, *, fast: bool = False) -> Choice:
+    """The model of the first rule that fits the data; with `fast`, none that starts from weights of all layers."""
     facts = _facts(profile)
-    rule = next(rule for rule in advice().rules if rule.when.hold(facts))
+    rules = (rule for rule in advice().rules if not (fast and "start" in rule.train))
+    rule = next(rule for rule in rules if rule.when.hold(facts))
     bundle = None if rule.bundle is None else _filled(rule.bundle, facts)
-    return Choice(_filled(rule.model, facts), bundle, rule.why.format_map(facts))
+    return Choice(_filled(rule.model, facts), bundle, rule.why.format_map(facts), rule.encoder, rule.train)
 
 
 def _facts(profile: DataProfile) -> dict[str, Any]:
@@ -95,6 +106,9 @@ def _facts(profile: DataProfile) -> dict[str, Any]:
     coverage = WIDE_COVERAGE if width <= CHEAP_WIDTH else COVERAGE
     return {
         "documents": profile.documents,
+        "sentences": profile.sentences,
+        "script": profile.script,
+        "shares_spans": profile.shared_entities > 0,
         "entities": profile.entities,
         "relations": profile.relations,
         "labels": profile.labels,
@@ -135,7 +149,7 @@ def recommend(
     Without dev files and with `split_off_dev`, training splits a share of the documents off as dev. With `fast`, the
     encoder keeps half of its layers.
     """
-    choice, timing = choose(profile), timing or Timing()
+    choice, timing = choose(profile, fast=fast), timing or Timing()
     splits_dev = split_off_dev and not files.get("dev")
     lines = [
         f"# spanwise train {recipe.name} --out runs/mine",
@@ -146,7 +160,7 @@ def recommend(
         *([f"# Training takes {timing.estimate}."] if timing.estimate else []),
         "encoder:",
         _encoder(profile.script),
-        *_pairs({**({"layers": FAST_LAYERS} if fast else {}), **ENCODER_OPTIONS}, comments("encoder")),
+        *_pairs({**({"layers": FAST_LAYERS} if fast else {}), **ENCODER_OPTIONS, **choice.encoder}, comments("encoder")),
         "model:",
         *_pairs(choice.model, comments(choice.model["name"])),
     ]
@@ -157,7 +171,8 @@ def recommend(
     if splits_dev:
         lines += _pairs({"dev_share": DEV_SHARE}, comments("data"))
     training = _training(profile.sentences, has_dev=splits_dev or bool(files.get("dev")))
-    lines += ["train:", *_pairs({**training, "precision": timing.precision}, comments("train"))]
+    training |= {**choice.train, "precision": timing.precision}
+    lines += ["train:", *_pairs(training, comments("train"))]
     return "\n".join(lines) + "\n"
 
 

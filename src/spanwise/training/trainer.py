@@ -93,7 +93,8 @@ class Trainer:
         """Take over the weights of a trained model, as far as they fit."""
         if source is None:
             return
-        taken, parameters = model_folder.load_fitting_weights(self.pipeline.model, find_model_folder(source))
+        folder, layers = find_model_folder(source), self.recipe.encoder.layers
+        taken, parameters = model_folder.load_fitting_weights(self.pipeline.model, folder, layers)
         self.listener.notice(f"starting from {source}: {taken} of {parameters} weight tensors.")
 
     def _report_lost(self, lost: LostGold) -> None:
