@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
 from spanwise.inference.extractor import Extractor
+from spanwise.pipeline import folder as model_folder
+from spanwise.pipeline.torch_pipeline import TorchPipeline
 from spanwise.pipeline.tuning import Tuning
 
 Command = Callable[..., Any]
@@ -219,3 +222,25 @@ def test_a_model_of_the_hub_is_not_written_to(command: Command) -> None:
 def test_a_model_without_a_recipe_says_how_to_give_a_file(command: Command, model: Path) -> None:
     (model / "recipe.yaml").unlink()
     assert f"`spanwise tune {model} FILE`" in command("tune", model).refusal
+
+
+def test_a_model_with_open_labels_is_tuned_for_new_ones_in_a_new_folder(
+    command: Command, make_pipeline: Callable[..., TorchPipeline], easy_files: Path, tmp_path: Path
+) -> None:
+    pipeline = make_pipeline("span-ner", scorer="descriptions")
+    with torch.no_grad():
+        pipeline.model.label_scorer.bias.zero_()  # type: ignore[union-attr,operator]
+    source, target = tmp_path / "open", tmp_path / "tuned"
+    model_folder.save(pipeline, source)
+    before, dev = files(source), easy_files / "dev.jsonl"
+    labels = sorted({e["label"] for line in dev.read_text().splitlines() for e in json.loads(line)["entities"]})
+    done = command("tune", source, dev, "--labels", ", ".join(labels), "--out", target, "--json")
+    assert done.code == 0, done.err
+    assert files(source) == before
+    tuned = Extractor.from_pretrained(target)
+    assert set(tuned.schema.entity_names) == set(labels)
+    stored = {name: value for name, value in tuned.pipeline.own_thresholds(tuned.schema).items() if value != 0.5}
+    assert stored
+    again = command("tune", source, dev, "--labels", labels[0], "--out", target)
+    assert again.refusal == f"{target} exists; give another --out."
+    assert "--out" in command("tune", source, dev, "--labels", labels[0]).refusal

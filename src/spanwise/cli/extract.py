@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from spanwise.cli.app import app, emit_json, err, out
-from spanwise.errors import InputError
+from spanwise.cli.options import asked_labels
 
 
 @app.command()
@@ -38,7 +36,7 @@ def extract(
     """
     from spanwise.inference.labels import label_descriptions
 
-    asked = label_descriptions(_labels(labels))  # refused before a model is loaded
+    asked = label_descriptions(asked_labels(labels))  # refused before a model is loaded
     if text is None and sys.stdin.isatty():
         err.print("reading from the terminal; end the text with Ctrl-D on a line of its own")
     given = sys.stdin.read().strip() if text is None else text
@@ -51,15 +49,3 @@ def extract(
         emit_json(document.to_dict())
         return
     out.print(to_terminal(document, extractor.schema))
-
-
-def _labels(given: str) -> Sequence[str] | Mapping[str, str]:
-    """Names with commas between them, or the descriptions of a YAML file."""
-    if Path(given).suffix in (".yaml", ".yml"):
-        from spanwise.recipe import Descriptions
-
-        return Descriptions.load(given).entities
-    names = [name.strip() for name in given.split(",")]
-    if not all(names):
-        raise InputError('--labels needs names with commas between them, such as --labels "drug, symptom".')
-    return names

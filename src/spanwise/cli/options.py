@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from spanwise.errors import InputError
 
 TagColumns = Annotated[
     str | None,
@@ -14,3 +18,15 @@ AnnotatorName = Annotated[
     str | None,
     typer.Option("--annotator", help="Of texts with several annotators: the NAME of one, majority, or each."),
 ]
+
+
+def asked_labels(given: str) -> Sequence[str] | Mapping[str, str]:
+    """What `--labels` asks for: names with commas between them, or the descriptions of a YAML file."""
+    if Path(given).suffix in (".yaml", ".yml"):
+        from spanwise.recipe import Descriptions
+
+        return Descriptions.load(given).entities
+    names = [name.strip() for name in given.split(",")]
+    if not all(names):
+        raise InputError('--labels needs names with commas between them, such as --labels "drug, symptom".')
+    return names

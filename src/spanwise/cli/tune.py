@@ -12,6 +12,7 @@ import typer
 
 from spanwise.cli.app import app, emit_json, err, out
 from spanwise.cli.evaluate import labeled_documents, labeled_files
+from spanwise.cli.options import asked_labels
 from spanwise.cli.reports import print_report
 from spanwise.errors import InputError
 
@@ -51,7 +52,7 @@ class Best(StrEnum):
 @app.command()
 def tune(
     context: typer.Context,
-    model: Annotated[str, typer.Argument(help="A model folder; the result is stored there.")],
+    model: Annotated[str, typer.Argument(help="A model folder; the result is stored there, or in --out.")],
     file: Annotated[
         Path | None, typer.Argument(help="Labeled data, not used in training; default: dev of the model's own recipe.")
     ] = None,
@@ -78,6 +79,16 @@ def tune(
             "--heads", help="Compare entities by their head regions, where marked; always if the model was trained so."
         ),
     ] = False,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="For a model with open labels: names with commas between them, or a YAML file of descriptions.",
+            show_default=False,
+        ),
+    ] = None,
+    copy: Annotated[
+        Path | None, typer.Option("--out", help="A new folder for the model, instead of changing its own.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the effect and store nothing.")] = False,
     reset: Annotated[
         bool, typer.Option("--reset", help="Remove what was stored, for all members or that of --reader.")
@@ -95,12 +106,15 @@ def tune(
     Example: spanwise tune runs/mine dev.jsonl --test test.jsonl
     Example: spanwise tune runs/mine dev.jsonl --precision 0.9
     Example: spanwise tune runs/mine --corpus wnut17 --test-split test --dry-run
+    Example: spanwise tune general few.jsonl --labels "drug, symptom" --out runs/drugs
     Example: spanwise tune runs/mine --reset
     """
     from spanwise.evaluation.storage import local_folder, store
     from spanwise.evaluation.storage import reset as remove
 
-    folder = local_folder(model)
+    folder = local_folder(model) if copy is None else _copied(model, labels, copy)
+    if labels and copy is None:
+        raise InputError("--labels makes a model for these labels; give the folder for it with --out.")
     if reset:
         _refuse_with_reset(context)
         remove(folder, reader)
@@ -140,6 +154,20 @@ def tune(
     else:
         _print(result.tuning, measured)
         err.print("nothing was stored (--dry-run)" if dry_run else f"stored in {folder}", markup=False)
+
+
+def _copied(model: str, labels: str | None, folder: Path) -> Path:
+    """The model in a new folder, with the labels that it is asked for."""
+    from spanwise.inference.extractor import Extractor
+    from spanwise.inference.sources import model_folder
+    from spanwise.pipeline.folder import stored_rank
+
+    if folder.exists():
+        raise InputError(f"{folder} exists; give another --out.")
+    extractor = Extractor.from_pretrained(model)
+    asked = extractor if labels is None else extractor.with_labels(asked_labels(labels))
+    asked.save_pretrained(folder, rank=stored_rank(model_folder(model)))
+    return folder
 
 
 def _refuse_with_reset(context: typer.Context) -> None:

@@ -103,6 +103,12 @@ def _base(pipeline: TorchPipeline) -> dict[str, str]:
     return {"name": place, "sha256": base_checksum(pipeline.model.encoder.transformer)}
 
 
+def stored_rank(folder: Path) -> int | None:
+    """The rank of a model whose encoder is stored as a difference; None for a model with whole weights."""
+    compact = read_config(folder).get(COMPACT)
+    return compact["rank"] if isinstance(compact, dict) and type(compact.get("rank")) is int else None
+
+
 def save_weights(model: Trainable, path: Path, rank: int | None = None) -> None:
     stored = {name: value.detach().contiguous() for name, value in stored_tensors(model).items()}
     if rank is not None:
