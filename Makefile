@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo docs test lint clean
 
 setup: $(VENV)/.ready
 
@@ -16,6 +16,14 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/spanwise demo --out demo
 
+# The site, in site/. A warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
 lint: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" pre-commit run --all-files --show-diff-on-failure
 
@@ -23,4 +31,4 @@ test: lint
 	$(BIN)/pytest -n auto
 
 clean:
-	rm -rf $(VENV) demo build dist src/*.egg-info
+	rm -rf $(VENV) demo site build dist src/*.egg-info

@@ -12,7 +12,7 @@ from spanwise.recipe.advice import COMMENTS, comments
 from spanwise.seam.registry import find_model, model_names
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 OWN = [name for name in model_names() if find_model(name).__module__.startswith("spanwise.")]
 
 
@@ -24,10 +24,10 @@ def test_every_option_has_a_description_of_one_line(name: str) -> None:
         assert not option.description.endswith("."), option
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_tables_of_options_are_up_to_date(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert reference.updated(text) == text, "run `python -m spanwise.recipe.reference docs/*.md`"
+    assert reference.updated(text) == text, "run `python -m spanwise.recipe.reference docs/*.md docs/models/*.md`"
 
 
 def test_every_section_and_model_has_a_table_in_the_docs() -> None:

@@ -1,6 +1,6 @@
 """The options of a recipe for readers, from the descriptions of their fields.
 
-    python -m spanwise.recipe.reference docs/*.md
+    python -m spanwise.recipe.reference docs/*.md docs/models/*.md
 
 writes the table of a section or of a model between `<!-- options NAME -->` and `<!-- end options -->`, and the comments
 that `spanwise init` puts into recipes. These are stored because the fields of models cannot be read without torch.
