@@ -22,7 +22,9 @@ COPIES = {  # page of the site: page of the repository
 }
 REFERENCES = ("reference/cli.md", "reference/python.md")
 _LINK = re.compile(r"(\]\()([^()\s]+)(\))")
-_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^(?P=indent)(?P=fence) *$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^(?P=indent)(?P=fence) *$", re.DOTALL | re.MULTILINE
+)
 _CODE = re.compile(r"(`+).+?\1", re.DOTALL)
 
 

@@ -54,7 +54,7 @@ def cli_reference() -> str:
 
 
 def _command(title: str, command: Any, context: Any) -> str:
-    help_text = inspect.cleandoc(command.help or "").partition("\f")[0]
+    help_text = re.sub(r"\[/?(?:bold)?\]", "", inspect.cleandoc(command.help or "").partition("\f")[0])
     lines = [line for line in help_text.splitlines() if not line.startswith("Example:")]
     examples = re.findall(r"^Example: (.*)$", help_text, re.MULTILINE)
     usage = " ".join(command.collect_usage_pieces(context))
