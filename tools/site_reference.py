@@ -12,13 +12,13 @@ from typing import Any
 
 CLI_HEAD = """# Command line
 
-Written from the code, as `spanwise COMMAND --help` shows it. Every command ends with 0 on success, 2 with one sentence on
-wrong input, and 130 when it is interrupted. `spanwise --debug COMMAND` shows the traceback of an error.
+Written from the code, as `spanwise COMMAND --help` shows it. Every command ends with 0 on success, 2 with one sentence
+on wrong input, and 130 when it is interrupted. `spanwise --debug COMMAND` shows the traceback of an error.
 """
 PYTHON_HEAD = """# Python interface
 
-Written from the code. The names of the first section are imported from `spanwise`. The [Python guide](../python.md) shows
-how they are used together.
+Written from the code. The names of the first section are imported from `spanwise`. The [Python guide](../python.md)
+shows how they are used together.
 """
 MODULES = {  # module: what it is for, and its names; None for those of __all__
     "spanwise": ("The names that most programs need.", None),
@@ -112,7 +112,7 @@ def _members(owner: type) -> Iterator[str]:
             kind = f"{mark}def {name}{_signature(function)}"
         else:
             continue
-        title = owner.__name__ if name == "__call__" else f"{owner.__name__}.{name}"
+        title = f"{owner.__name__}." + name.replace("_", r"\_")
         yield f"#### {title}\n\n{_code(kind)}\n\n{_docstring(function)}".rstrip()
 
 
@@ -138,18 +138,21 @@ def _signature(value: Any) -> str:
     line = str(signature.replace(parameters=shown, return_annotation=empty))
     if len(line) <= 80:
         return line + arrow
-    return "(\n" + "".join(f"    {part},\n" for part in _split(line[1:-1])) + f"){arrow}"
+    return "(\n" + "".join(f"    {part},\n" for part in _with_marks(shown)) + f"){arrow}"
 
 
-def _split(parameters: str) -> Iterator[str]:
-    """The parameters of a signature; a comma inside brackets separates none."""
-    depth, start = 0, 0
-    for index, character in enumerate(parameters):
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and not depth:
-            yield parameters[start:index].strip()
-            start = index + 1
-    yield parameters[start:].strip()
+def _with_marks(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """The parameters and the marks / and * between their kinds."""
+    before = None
+    for each in parameters:
+        if before == each.POSITIONAL_ONLY != each.kind:
+            yield "/"
+        if each.kind == each.KEYWORD_ONLY and before not in (each.KEYWORD_ONLY, each.VAR_POSITIONAL):
+            yield "*"
+        yield str(each)
+        before = each.kind
+    if before == inspect.Parameter.POSITIONAL_ONLY:
+        yield "/"
 
 
 class _Text(str):

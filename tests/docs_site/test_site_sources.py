@@ -86,7 +86,7 @@ def test_a_link_of_the_repository_becomes_one_of_the_site(
 
 
 def test_a_link_to_a_file_outside_the_site_is_rejected(site_pages: ModuleType) -> None:
-    with pytest.raises(ValueError, match="README.md links to Makefile"):
+    with pytest.raises(ValueError, match=r"README\.md links to Makefile"):
         site_pages.site_link("Makefile", "index.md")
 
 
@@ -150,7 +150,7 @@ def test_the_reference_has_every_public_name_with_its_members(site_reference: Mo
     page = site_reference.python_reference()
     for name in spanwise.__all__:
         assert f"\n### {name}\n" in page
-    for member in ("Extractor.from_pretrained", "Extractor.stream", "Document.text_of", "Recipe.parse"):
+    for member in (r"Extractor.from\_pretrained", "Extractor.stream", r"Document.text\_of", "Recipe.parse"):
         assert f"\n#### {member}\n" in page
     assert "0x" not in page
     assert "spanwise.testing" in page
