@@ -73,6 +73,20 @@ def site_page(text: str, page: str) -> str:
     return "".join([*parts, text[end:]])
 
 
+def with_deep_lists(text: str) -> str:
+    """A page whose list items have their further lines in column four, as Python-Markdown wants them."""
+    lines, shift, fenced = [], 0, False
+    for line in text.split("\n"):
+        if line.startswith(("```", "~~~")):
+            fenced = not fenced
+        if not fenced:
+            marker = re.match(r"(?:[-*+]|\d+\.) +", line)
+            if marker or line[:1].strip():
+                shift = 4 - len(marker[0]) if marker else 0
+        lines.append(" " * shift + line if shift > 0 and line.startswith(" ") and not fenced else line)
+    return "\n".join(lines)
+
+
 def on_config(config: Any) -> Any:
     config.mdx_configs.setdefault("toc", {})["slugify"] = slug
     return config
@@ -94,4 +108,4 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     place = page.file.src_uri
-    return markdown if place in REFERENCES else site_page(markdown, place)
+    return markdown if place in REFERENCES else with_deep_lists(site_page(markdown, place))

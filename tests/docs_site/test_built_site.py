@@ -146,8 +146,6 @@ def test_search_finds_a_page(clean: Browser, address: str, width: int) -> None:
 def test_no_page_is_wider_than_a_phone(
     clean: Browser, address: str, html_pages: dict[str, Page], tmp_path: Path, dark: bool
 ) -> None:
-    clean.open(f"{address}/index.html", PHONE)
-    clean.value("localStorage.clear()")  # where the site keeps the scheme of the first visit
     names = [name for name in html_pages if name != "404.html"]
     wide = {}
     for name in names if not dark else ["choosing.html", "reference/python.html"]:

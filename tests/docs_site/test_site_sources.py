@@ -95,6 +95,12 @@ def test_links_in_code_stay_as_they_are(site_pages: ModuleType) -> None:
     assert site_pages.site_page(page, "index.md") == page.replace("(docs/a", "(a").replace("(docs/d", "(d")
 
 
+def test_lists_are_as_deep_as_python_markdown_wants_them(site_pages: ModuleType) -> None:
+    page = "- a\n  b\n  - c\n\n  | d |\n1. e\n   f\n\ntext\n  g\n```yaml\n- h\n  i\n```\n"
+    deep = "- a\n    b\n    - c\n\n    | d |\n1. e\n    f\n\ntext\n  g\n```yaml\n- h\n  i\n```\n"
+    assert site_pages.with_deep_lists(page) == deep
+
+
 def test_every_model_has_a_page_with_its_options_scores_and_command() -> None:
     index = (DOCS / "models" / "index.md").read_text(encoding="utf-8")
     for name in OWN:
