@@ -74,16 +74,26 @@ def site_page(text: str, page: str) -> str:
 
 
 def with_deep_lists(text: str) -> str:
-    """A page whose list items have their further lines in column four, as Python-Markdown wants them."""
-    lines, shift, fenced = [], 0, False
+    """A page whose list items have their further lines in column four, as Python-Markdown wants them.
+
+    After a paragraph inside an item, the next item needs an empty line before it.
+    """
+    lines: list[str] = []
+    shift, fenced, loose = 0, False, False
     for line in text.split("\n"):
         if line.startswith(("```", "~~~")):
             fenced = not fenced
-        if not fenced:
-            marker = re.match(r"(?:[-*+]|\d+\.) +", line)
-            if marker or line[:1].strip():
-                shift = 4 - len(marker[0]) if marker else 0
-        lines.append(" " * shift + line if shift > 0 and line.startswith(" ") and not fenced else line)
+        if fenced:
+            lines.append(line)
+            continue
+        marker = re.match(r"(?:[-*+]|\d+\.) +", line)
+        if marker and loose:
+            lines.append("")
+        if marker or line[:1].strip():
+            shift, loose = 4 - len(marker[0]) if marker else 0, False
+        inside = shift > 0 and line.startswith(" ")
+        loose |= inside and not lines[-1]
+        lines.append(" " * shift + line if inside else line)
     return "\n".join(lines)
 
 

@@ -96,8 +96,8 @@ def test_links_in_code_stay_as_they_are(site_pages: ModuleType) -> None:
 
 
 def test_lists_are_as_deep_as_python_markdown_wants_them(site_pages: ModuleType) -> None:
-    page = "- a\n  b\n  - c\n\n  | d |\n1. e\n   f\n\ntext\n  g\n```yaml\n- h\n  i\n```\n"
-    deep = "- a\n    b\n    - c\n\n    | d |\n1. e\n    f\n\ntext\n  g\n```yaml\n- h\n  i\n```\n"
+    page = "- a\n  b\n  - c\n- d\n\n  | d |\n1. e\n   f\n\ntext\n  g\n```yaml\n- h\n  i\n```\n"
+    deep = "- a\n    b\n    - c\n- d\n\n    | d |\n\n1. e\n    f\n\ntext\n  g\n```yaml\n- h\n  i\n```\n"
     assert site_pages.with_deep_lists(page) == deep
 
 
