@@ -4,9 +4,9 @@
     python benchmarks/open_choices.py --out benchmarks/results/open-choices.jsonl --variant "no descriptions"
 
 Each variant is trained for `--steps` steps without the corpora of `spanwise benchmark zero-shot`, and scored on at most
-`--sample` documents of each with label names and with descriptions. Test data is not read. Variants that are in the file
-already are not run again; a stopped training goes on where it stopped. `--ranks FOLDER` scores a trained model that is
-stored in low ranks instead.
+`--sample` documents of each with label names and with descriptions. Test data is not read. Variants that are in the
+file already are not run again; a stopped training goes on where it stopped. `--ranks FOLDER` scores a trained model that
+is stored in low ranks instead.
 """
 
 from __future__ import annotations

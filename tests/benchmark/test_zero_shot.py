@@ -79,7 +79,7 @@ def test_an_unknown_corpus_is_refused_with_those_there_are(suite: ZeroShot) -> N
         suite.chosen(["nope"])
 
 
-WORDS = "Mara Ostrow met Bo Lind in Brenford .".split()
+WORDS = ["Mara", "Ostrow", "met", "Bo", "Lind", "in", "Brenford", "."]
 PERSON, TOWN = (0, 2, "PER"), (6, 7, "LOC")
 
 

@@ -251,7 +251,9 @@ def load_fitting_weights(model: Trainable, folder: Path, layers: Sequence[int] |
     """
     config = read_config(folder)
     if (kept := config.get("encoder", {}).get("layers")) != (None if layers is None else list(layers)):
-        raise ModelError(f"{folder} has encoder.layers {kept or 'null'}; set the same in the recipe, or train it again.")
+        raise ModelError(
+            f"{folder} has encoder.layers {kept or 'null'}; set the same in the recipe, or train it again."
+        )
     check_version(config, folder / CONFIG)
     verify_checksums(config, folder, (SCHEMA, WEIGHTS))
     stored = _restored(folder / WEIGHTS, base_weights(config[COMPACT]) if COMPACT in config else {})
