@@ -5,8 +5,8 @@
 
 Each variant is trained for `--steps` steps without the corpora of `spanwise benchmark zero-shot`, and scored on at most
 `--sample` documents of each with label names and with descriptions. Test data is not read. Variants that are in the
-file already are not run again; a stopped training goes on where it stopped. `--ranks FOLDER` scores a trained model that
-is stored in low ranks instead.
+file already are not run again; a stopped training goes on where it stopped. `--ranks FOLDER` instead scores a trained
+model that is stored in low ranks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from spanwise import Extractor, runtime
-from spanwise.benchmark.zero_shot import ZeroShot, means, score_zero_shot
+from spanwise.benchmark.zero_shot import Asking, ZeroShot, means, score_zero_shot
 from spanwise.nn import label_scorer
 from spanwise.recipe import Recipe
 from spanwise.training.run import train
@@ -78,7 +78,7 @@ def recipe_of(name: str, suite: ZeroShot, options: argparse.Namespace) -> Recipe
 
 def scores(folder: Path, suite: ZeroShot, sample: int) -> dict[str, Any]:
     """F1 of each corpus by name, and the means of both wordings."""
-    found = list(score_zero_shot(Extractor.from_pretrained(folder), suite, split="dev", sample=sample))
+    found = list(score_zero_shot(Extractor.from_pretrained(folder), suite, asking=Asking("dev", sample)))
     by_name = {score.corpus: score.f1 for score in found if score.wording == "names"}
     return {"means": {k: v for k, v in means(found).items() if k in ("names", "descriptions")}, "names": by_name}
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spanwise import corpora
 from spanwise.benchmark import zero_shot
-from spanwise.benchmark.zero_shot import FIRST, Asked, LeftOut, ZeroShot, means, score_zero_shot
+from spanwise.benchmark.zero_shot import FIRST, Asked, Asking, LeftOut, ZeroShot, means, score_zero_shot
 from spanwise.corpora import Corpus
 from spanwise.document import ANNOTATED, Document
 from spanwise.errors import InputError
@@ -91,7 +92,7 @@ def towns() -> Corpus:
     return Corpus.from_documents(train, test=[partly], schema=Schema(kinds))
 
 
-class Asking:
+class Marking:
     """Stands in for an extractor: marks the same entities in every document, and notes what it was asked for."""
 
     def __init__(self) -> None:
@@ -102,18 +103,18 @@ class Asking:
         return [Document.from_words(WORDS, [PERSON, TOWN]) for _ in documents]
 
 
-def scores_of(asking: Asking, split: str, monkeypatch: pytest.MonkeyPatch) -> list[zero_shot.ZeroShotScore]:
+def scores_of(marking: Marking, split: str, monkeypatch: pytest.MonkeyPatch) -> list[zero_shot.ZeroShotScore]:
     monkeypatch.setattr(corpora, "load", lambda _: towns())
     asked = {"towns": Asked(paraphrases={"PER": "someone", "LOC": "somewhere"})}
     suite = ZeroShot.load().model_copy(update={"corpora": asked})
-    return list(score_zero_shot(asking, suite, split=split))  # type: ignore[arg-type]
+    return list(score_zero_shot(marking, suite, asking=Asking(split)))  # type: ignore[arg-type]
 
 
 def test_labels_are_asked_for_in_four_wordings(monkeypatch: pytest.MonkeyPatch) -> None:
-    asking = Asking()
-    found = scores_of(asking, "test", monkeypatch)
+    marking = Marking()
+    found = scores_of(marking, "test", monkeypatch)
     assert [score.wording for score in found] == ["names", "descriptions", "both", "paraphrases"]
-    assert asking.labels == [
+    assert marking.labels == [
         {"PER": "human", "LOC": "town"},
         {"PER": "a human being", "LOC": "a place"},
         {"PER": "human: a human being", "LOC": "town: a place"},
@@ -122,12 +123,12 @@ def test_labels_are_asked_for_in_four_wordings(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_label_that_a_document_was_not_annotated_for_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = scores_of(Asking(), "test", monkeypatch)
+    found = scores_of(Marking(), "test", monkeypatch)
     assert [(score.precision, score.recall) for score in found] == [(1, 1)] * 4
 
 
 def test_a_corpus_without_dev_gives_documents_of_train(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {score.documents for score in scores_of(Asking(), "dev", monkeypatch)} == {4}
+    assert {score.documents for score in scores_of(Marking(), "dev", monkeypatch)} == {4}
 
 
 def test_the_mean_is_that_of_the_corpora() -> None:
@@ -136,9 +137,11 @@ def test_the_mean_is_that_of_the_corpora() -> None:
     assert means([one, two]) == {"names": pytest.approx(0.3)}
 
 
-def test_the_command_scores_a_model_on_dev(
+@pytest.fixture
+def command(
     make_pipeline: Callable[..., TorchPipeline], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+) -> Callable[..., Any]:
+    """`spanwise benchmark zero-shot` on a random model and four documents, with its JSON."""
     from typer.testing import CliRunner
 
     from spanwise.cli import app
@@ -146,13 +149,38 @@ def test_the_command_scores_a_model_on_dev(
 
     folder.save(make_pipeline("span-ner", scorer="names"), tmp_path / "model")
     monkeypatch.setattr(corpora, "load", lambda _: towns())
-    given = ["--model", str(tmp_path / "model"), "--corpus", "wnut17", "--split", "dev", "--threshold", "0", "--json"]
-    result = CliRunner().invoke(app, ["benchmark", "zero-shot", *given])
-    found = json.loads(result.stdout)
+
+    def run(*given: str) -> Any:
+        arguments = ["--model", str(tmp_path / "model"), "--corpus", "wnut17", "--split", "dev", "--json", *given]
+        result = CliRunner().invoke(app, ["benchmark", "zero-shot", *arguments])
+        return json.loads(result.stdout)
+
+    return run
+
+
+def test_the_command_scores_a_model_on_dev(command: Callable[..., Any]) -> None:
+    found = command("--threshold", "0")
     assert found["split"] == "dev"
     assert [score["wording"] for score in found["scores"]] == ["names", "descriptions", "both"]
     assert {(score["documents"], score["labels"]) for score in found["scores"]} == {(4, 2)}
     assert set(found["means"]) == {"names", "descriptions", "both"}
+
+
+def test_recorded_scores_are_not_computed_again(
+    command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ("--out", str(tmp_path / "kept"))
+    first = command(*kept)
+    monkeypatch.setattr(zero_shot, "score_zero_shot", None)
+    assert command(*kept) == first == command(*kept, "--recorded")
+
+
+def test_scores_with_another_threshold_are_others(command: Callable[..., Any], tmp_path: Path) -> None:
+    kept = ("--out", str(tmp_path / "kept"))
+    command(*kept)
+    command(*kept, "--threshold", "1")
+    lines = (tmp_path / "kept" / "scores.jsonl").read_text().splitlines()
+    assert [json.loads(line)["threshold"] for line in lines] == [None] * 3 + [1] * 3
 
 
 def test_threshold_reaches_the_extractor(make_pipeline: Callable[..., TorchPipeline]) -> None:

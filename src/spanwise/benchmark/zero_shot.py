@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar
@@ -18,7 +20,9 @@ from spanwise.corpora.yaml_files import read_yaml
 from spanwise.document import Document
 from spanwise.errors import InputError
 from spanwise.inference.extractor import Extractor
+from spanwise.inference.sources import model_folder
 from spanwise.metrics import score_entities
+from spanwise.pipeline.stored import read_config
 from spanwise.recipe import Recipe, find_recipe
 from spanwise.schema import EntityType
 
@@ -125,27 +129,63 @@ class ZeroShotScore:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a model is asked: the split, at most how many documents of each corpus, and the threshold if not its own.
+
+    Settings are chosen on the split dev. A corpus without one gives documents of train, which no model here has seen.
+    """
+
+    split: str = "test"
+    sample: int | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFile:
+    """Scores that are kept, one JSON line each; found again by the model's files and by how it was asked."""
+
+    path: Path
+
+    def find(self, asking: Asking, model: Path | None = None) -> list[ZeroShotScore]:
+        """What is recorded for this model, or for any: the last score of each corpus and wording."""
+        wanted = {**asdict(asking), **(_mark(model) if model else {})}
+        rows = map(json.loads, self.path.read_text(encoding="utf-8").splitlines()) if self.path.exists() else ()
+        fitting = (row for row in rows if all(row[name] == value for name, value in wanted.items()))
+        names = [column.name for column in fields(ZeroShotScore)]
+        scores = (ZeroShotScore(**{name: row[name] for name in names}) for row in fitting)
+        return list({(score.corpus, score.wording): score for score in scores}.values())
+
+    def add(self, model: Path, asking: Asking, scores: Sequence[ZeroShotScore]) -> None:
+        """Append the scores of one corpus."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        date = {"date": datetime.now(UTC).date().isoformat()}
+        asked = {"model": model.name, **_mark(model), **asdict(asking), **date}
+        with self.path.open("a", encoding="utf-8") as lines:
+            lines.writelines(json.dumps({**asked, **score.to_dict()}) + "\n" for score in scores)
+
+
+def _mark(model: Path) -> dict[str, str]:
+    """What tells this model from others: a checksum of the checksums of its files."""
+    checksums = read_config(model_folder(model))["checksums"]
+    return {"checksum": sha256(json.dumps(checksums, sort_keys=True).encode()).hexdigest()[:16]}
+
+
 def score_zero_shot(
     extractor: Extractor,
     suite: ZeroShot,
     names: Sequence[str] = (),
-    *,
-    split: str = "test",
-    sample: int | None = None,
-    threshold: float | None = None,
+    asking: Asking = Asking(),
 ) -> Iterator[ZeroShotScore]:
-    """The scores of each corpus and wording; `sample` scores at most this many documents of each, always the same.
-
-    Settings are chosen on the split dev. A corpus without one gives documents of train, which no model here has seen.
-    """
+    """The scores of each corpus and wording. A sample is always the same."""
     for name, asked in suite.chosen(names).items():
         corpus = corpora.load(name)
         kinds = [kind for kind in corpus.schema.entities if kind.name in asked.labels or not asked.labels]
         labels = {kind.name for kind in kinds}
-        gold = [document.without_relations() for document in _sampled(_documents(corpus, split), sample)]
+        gold = [document.without_relations() for document in _sampled(_documents(corpus, asking.split), asking.sample)]
         gold = [document.filter_labels(labels) for document in gold]
         for wording, texts in _wordings(kinds, asked.paraphrases).items():
-            found = list(extractor.stream(gold, labels=texts, threshold=threshold))
+            found = list(extractor.stream(gold, labels=texts, threshold=asking.threshold))
             micro = score_entities(gold, found).micro
             yield ZeroShotScore(name, wording, len(kinds), len(gold), micro.precision, micro.recall, micro.f1)
 
