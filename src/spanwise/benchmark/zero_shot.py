@@ -50,22 +50,14 @@ class Asked(BaseModel):
     paraphrases: dict[str, str] = {}
 
 
-class First(BaseModel):
-    """How the first model is trained: without any of the corpora to score on, and without some more."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    without: tuple[str, ...] = ()
-    set: dict[str, Any] = {}
-
-
 class ZeroShot(BaseModel):
     """The corpora to score on, and how models are trained that have not seen them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     recipe: str
-    first: First
+    without: tuple[str, ...] = ()
+    first: dict[str, Any]
     further: dict[str, Any]
     folds: tuple[tuple[str, ...], ...]
     corpora: dict[str, Asked]
@@ -75,20 +67,17 @@ class ZeroShot(BaseModel):
         return cls.model_validate(read_yaml(ZERO_SHOT))
 
     def models(self, folder: Path, overrides: Sequence[str] = ()) -> Iterator[LeftOut]:
-        """The models to train into the folder, in this order: the first, one per fold, and the general one."""
+        """The models to train into the folder, in this order: the first, and one per fold."""
         first = folder / FIRST
-        held = (*self.corpora, *self.first.without)
-        yield LeftOut(first, self._without(held, [*_assignments(self.first.set), *overrides]), ())
-        start = [f"train.start={json.dumps(str(first.absolute()))}", *_assignments(self.further), *overrides]
+        yield LeftOut(first, self._without((*self.corpora, *self.without), self.first, overrides), ())
+        further = {"train.start": str(first.absolute()), **self.further}
         for number, fold in enumerate(self.folds, 1):
-            yield LeftOut(folder / f"fold-{number}", self._without(fold, start), fold)
-        general = self._without((), start)
-        listed = {part.corpus for part in general.data.corpora}
-        yield LeftOut(folder / self.recipe, general, tuple(name for name in self.corpora if name not in listed))
+            yield LeftOut(folder / f"fold-{number}", self._without((*fold, *self.without), further, overrides), fold)
 
-    def _without(self, names: Sequence[str], overrides: Sequence[str]) -> Recipe:
+    def _without(self, names: Sequence[str], settings: Mapping[str, Any], overrides: Sequence[str]) -> Recipe:
         """The recipe of the general model without these corpora, or without the labels that are asked for in them."""
-        recipe = Recipe.load(find_recipe(self.recipe), overrides)
+        assignments = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+        recipe = Recipe.load(find_recipe(self.recipe), [*assignments, *overrides])
         parts = []
         for part in recipe.data.corpora:
             labels = self.corpora[part.corpus].labels if part.corpus in self.corpora else ()
@@ -209,11 +198,6 @@ def _wordings(kinds: Sequence[EntityType], paraphrases: Mapping[str, str]) -> di
 
 def _documents(corpus: corpora.Corpus, split: str) -> Sequence[Document]:
     return corpus.split("train" if split == "dev" and "dev" not in corpus.splits else split)
-
-
-def _assignments(settings: Mapping[str, Any]) -> list[str]:
-    """Overrides of a recipe, as on the command line."""
-    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
 
 
 def _sampled(documents: Sequence[Document], size: int | None) -> list[Document]:
