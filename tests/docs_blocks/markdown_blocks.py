@@ -4,8 +4,8 @@
     <!-- block: check, needs a corpus of SPANWISE_DATA -->
 
 `run` is the default: the block is executed with every test run. `slow` blocks are executed where SPANWISE_DOCS is set.
-`check` blocks are only validated, for the reason in the comment. Every block is validated, also those that run. `given` names files
-that a reader has at this point; a block finds them in its folder.
+`check` blocks are only validated, for the reason in the comment. Every block is validated, also those that run.
+`given` names files that a reader has at this point; a block finds them in its folder.
 """
 
 from __future__ import annotations
@@ -55,10 +55,8 @@ def _parse(page: Path, lines: list[str]) -> Iterator[Block]:
     while number < len(lines):
         opening = _FENCE.match(lines[number])
         if opening is None:
-            if "<!-- block:" in lines[number] and not (
-                _COMMENT.match(lines[number]) and number + 1 < len(lines) and _FENCE.match(lines[number + 1])
-            ):
-                raise AssertionError(f"{page.name}:{number + 1}: a comment on a block stands on the line above the block")
+            if "<!-- block:" in lines[number] and not _is_above_a_block(lines, number):
+                raise AssertionError(f"{page.name}:{number + 1}: a comment on a block stands directly above it")
             number += 1
             continue
         indent, start = opening["indent"], number + 1
@@ -71,6 +69,10 @@ def _parse(page: Path, lines: list[str]) -> Iterator[Block]:
         decided = _COMMENT.match(lines[number - 1]) if number else None
         yield Block(page, start, opening["language"], "\n".join(body) + "\n", **_decision(page, start, decided))
         number = end + 1
+
+
+def _is_above_a_block(lines: list[str], number: int) -> bool:
+    return bool(_COMMENT.match(lines[number]) and _FENCE.match("".join(lines[number + 1 : number + 2])))
 
 
 def _decision(page: Path, line: int, comment: re.Match[str] | None) -> dict[str, object]:

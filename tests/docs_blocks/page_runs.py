@@ -17,6 +17,7 @@ from markdown_blocks import Block
 
 from spanwise import formats
 from spanwise.document import Document, Entity
+from spanwise.text.alignment import ensure_words
 
 LIMIT = 1800  # seconds of one block
 DEMO = "SPANWISE_DEMO"  # the folder that `spanwise demo` wrote
@@ -55,7 +56,7 @@ class GivenFiles:
             same = {"train": "train", "all": "train", "dev": "dev"}
             target.write_bytes((self.easy_files / f"{same.get(stem, 'test')}.jsonl").read_bytes())
         else:
-            formats.write(self._documents("train"), target, _FORMATS[name])
+            formats.write(map(ensure_words, self._documents("train")), target, _FORMATS[name])
 
     def _documents(self, split: str) -> list[Document]:
         return list(formats.read(self.easy_files / f"{split}.jsonl"))
@@ -128,8 +129,6 @@ def _programs(folder: Path) -> Path:
 
 
 def _run(command: list[str], block: Block) -> None:
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=LIMIT, stdin=subprocess.DEVNULL
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, f"{block.place}:\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr, done.stderr

@@ -15,7 +15,7 @@ from markdown_blocks import Block
 PACKAGE = "spanwise"
 
 
-class BadCode(Exception):
+class BadCodeError(Exception):
     """Documented code that would not run."""
 
 
@@ -32,14 +32,14 @@ class Names:
         try:
             tree = ast.parse(block.source)
         except SyntaxError as error:
-            raise BadCode(f"line {error.lineno}: {error.msg}") from None
+            raise BadCodeError(f"line {error.lineno}: {error.msg}") from None
         self.bound |= set(_bindings(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in self.bound:
-                raise BadCode(f"line {node.lineno}: {node.id} is not defined on this page")
+                raise BadCodeError(f"line {node.lineno}: {node.id} is not defined on this page")
         for statement in ast.walk(tree):
             if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
                 self._assign(statement.targets[0], statement.value)
@@ -55,19 +55,21 @@ class Names:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] == PACKAGE:
-                    self.objects[alias.asname or PACKAGE] = importlib.import_module(alias.name if alias.asname else PACKAGE)
+                    self.objects[alias.asname or PACKAGE] = importlib.import_module(
+                        alias.name if alias.asname else PACKAGE
+                    )
             return
         if node.level or (node.module or "").partition(".")[0] != PACKAGE:
             return
         try:
             module = importlib.import_module(str(node.module))
         except ModuleNotFoundError as error:
-            raise BadCode(f"line {node.lineno}: {error}") from None
+            raise BadCodeError(f"line {node.lineno}: {error}") from None
         for alias in node.names:
             try:
                 found = getattr(module, alias.name, None) or importlib.import_module(f"{node.module}.{alias.name}")
             except ModuleNotFoundError:
-                raise BadCode(f"line {node.lineno}: {node.module} has no {alias.name}") from None
+                raise BadCodeError(f"line {node.lineno}: {node.module} has no {alias.name}") from None
             self.objects[alias.asname or alias.name] = found
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
@@ -92,7 +94,7 @@ class Names:
             return self.objects.get(node.id)
         if isinstance(node, ast.Call):
             made = self.instances.get(node.func.id) if isinstance(node.func, ast.Name) else None
-            called = self._resolve(node.func) if made is None else getattr(made, "__call__", None)
+            called = self._resolve(node.func) if made is None else made.__dict__.get("__call__")
             if called is not None:
                 _check_arguments(called, node)
             return None
@@ -100,14 +102,14 @@ class Names:
             return None
         if isinstance(node.value, ast.Name) and (made := self.instances.get(node.value.id)) is not None:
             if node.attr not in _members(made):
-                raise BadCode(f"line {node.lineno}: a {made.__name__} has no {node.attr}")
+                raise BadCodeError(f"line {node.lineno}: a {made.__name__} has no {node.attr}")
             found = getattr(made, node.attr, None)
             return found if inspect.isroutine(found) else None
         owner = self._resolve(node.value)
         if owner is None:
             return None
         if not hasattr(owner, node.attr):
-            raise BadCode(f"line {node.lineno}: {ast.unparse(node.value)} has no {node.attr}")
+            raise BadCodeError(f"line {node.lineno}: {ast.unparse(node.value)} has no {node.attr}")
         return getattr(owner, node.attr)
 
 
@@ -174,4 +176,4 @@ def _check_arguments(called: Any, call: ast.Call) -> None:
     try:
         signature.bind(*given, **{str(keyword.arg): None for keyword in call.keywords})
     except TypeError as error:
-        raise BadCode(f"line {call.lineno}: {ast.unparse(call.func)}: {error}") from None
+        raise BadCodeError(f"line {call.lineno}: {ast.unparse(call.func)}: {error}") from None

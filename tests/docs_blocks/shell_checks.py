@@ -37,7 +37,7 @@ OWN_RECIPE = {"model": {"name": "span-ner"}, "data": {"train": ["train.jsonl"]}}
 TABLES = ("csv", "parquet", "text")  # what `predict` reads or writes beside the formats
 
 
-class BadCommand(Exception):
+class BadCommandError(Exception):
     """A documented command that would not be accepted."""
 
 
@@ -45,15 +45,15 @@ def check_shell(block: Block) -> None:
     """Every command of the block is one that bash, the command line and the scripts accept."""
     parsed = subprocess.run(["bash", "-n"], input=block.source, text=True, capture_output=True, check=False)
     if parsed.returncode:
-        raise BadCommand(parsed.stderr.strip())
+        raise BadCommandError(parsed.stderr.strip())
     found = list(commands(block.source))
     if not found:
-        raise BadCommand("the block has no command")
+        raise BadCommandError("the block has no command")
     for command in found:
         try:
             check_command(command)
-        except BadCommand as error:
-            raise BadCommand(f"`{shlex.join(command)}`: {error}") from None
+        except BadCommandError as error:
+            raise BadCommandError(f"`{shlex.join(command)}`: {error}") from None
 
 
 def commands(source: str) -> Iterator[list[str]]:
@@ -95,7 +95,7 @@ def check_command(command: list[str]) -> None:
     elif program == "make":
         check_make(arguments)
     elif program not in OTHER_PROGRAMS:
-        raise BadCommand(f"no check is known for {program!r}")
+        raise BadCommandError(f"no check is known for {program!r}")
 
 
 def check_spanwise(arguments: list[str]) -> None:
@@ -105,7 +105,7 @@ def check_spanwise(arguments: list[str]) -> None:
         try:
             arguments = upgrade_flags(list(arguments))
         except RenamedWarning as error:
-            raise BadCommand(str(error)) from None
+            raise BadCommandError(str(error)) from None
     group: Any = typer.main.get_command(app)
     try:
         root = group.make_context("spanwise", list(arguments))
@@ -115,11 +115,11 @@ def check_spanwise(arguments: list[str]) -> None:
         message = getattr(error, "format_message", lambda: "")()
         if not message:
             raise
-        raise BadCommand(message) from None
+        raise BadCommandError(message) from None
     try:
         _check_names(name, values)
     except SpanwiseError as error:
-        raise BadCommand(str(error)) from None
+        raise BadCommandError(str(error)) from None
 
 
 def _check_names(verb: str, values: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def _corpora() -> list[str]:
 
 def _one_of(what: str, value: str | None, known: Any) -> None:
     if value is not None and value not in set(known):
-        raise BadCommand(f"unknown {what} {value!r}")
+        raise BadCommandError(f"unknown {what} {value!r}")
 
 
 def check_recipe(recipe: Path, overrides: list[str]) -> None:
@@ -155,7 +155,7 @@ def check_recipe(recipe: Path, overrides: list[str]) -> None:
 
         loaded = Recipe.parse(override(OWN_RECIPE, overrides))
     else:
-        raise BadCommand(f"no recipe is called {str(recipe)!r}")
+        raise BadCommandError(f"no recipe is called {str(recipe)!r}")
     _one_of("corpus", (loaded.data.corpus or "").partition("/")[0] or None, _corpora())
 
 
@@ -163,14 +163,14 @@ def check_script(path: str, *arguments: str) -> None:
     """The script exists, and its own parser takes the arguments."""
     script = ROOT / path
     if not script.is_file():
-        raise BadCommand(f"{path} does not exist")
+        raise BadCommandError(f"{path} does not exist")
     if "argparse" not in script.read_text(encoding="utf-8"):
         if arguments:
-            raise BadCommand(f"{path} takes no arguments")
+            raise BadCommandError(f"{path} takes no arguments")
         return
     message = parse_only(script, list(arguments))
     if message:
-        raise BadCommand(message)
+        raise BadCommandError(message)
 
 
 def parse_only(script: Path, arguments: list[str]) -> str | None:

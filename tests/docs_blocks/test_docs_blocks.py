@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from markdown_blocks import PAGES, ROOT, RUNNABLE, Block, blocks_of
 from page_runs import GivenFiles, run_page
-from python_checks import BadCode, Names
-from shell_checks import BadCommand, check_command, check_shell, check_yaml, commands
+from python_checks import BadCodeError, Names
+from shell_checks import BadCommandError, check_command, check_shell, check_yaml, commands
 
 from spanwise import formats
 
@@ -135,7 +135,7 @@ def _check_json(block: Block, folder: Path) -> None:
 )
 def test_a_wrong_command_is_found(command: str, reason: str) -> None:
     (parsed,) = commands(command)
-    with pytest.raises(BadCommand, match=reason):
+    with pytest.raises(BadCommandError, match=reason):
         check_command(parsed)
 
 
@@ -161,19 +161,19 @@ def test_commands_are_told_apart() -> None:
     ],
 )
 def test_wrong_code_is_found(source: str, reason: str) -> None:
-    with pytest.raises(BadCode, match=reason):
+    with pytest.raises(BadCodeError, match=reason):
         Names().check(Block(ROOT / "README.md", 1, "python", source))
 
 
 @pytest.mark.parametrize("source", ["model: {name: span-ner, width: 3}\n", "train: {epoch: 3}\n", "entities: [Drug]\n"])
 def test_a_wrong_recipe_is_found(source: str) -> None:
-    with pytest.raises(Exception, match="width|epoch|entities"):
+    with pytest.raises(Exception, match=r"width|epoch|entities"):
         check_yaml(source)
 
 
 def test_a_decision_is_read_from_the_comment_above_a_block() -> None:
-    page = "<!-- block: slow, given a.jsonl runs/b, trains -->\n```bash\nls\n```\n\n- x\n  ```python\n  if x:\n      y\n  ```\n"
-    slow, plain = blocks_of(ROOT / "README.md", page)
+    first = "<!-- block: slow, given a.jsonl runs/b, trains -->\n```bash\nls\n```\n\n"
+    slow, plain = blocks_of(ROOT / "README.md", f"{first}- x\n  ```python\n  if x:\n      y\n  ```\n")
     assert (slow.decision, slow.given, slow.reason) == ("slow", ("a.jsonl", "runs/b"), "trains")
     assert (plain.decision, plain.line, plain.source) == ("run", 7, "if x:\n    y\n")
 
