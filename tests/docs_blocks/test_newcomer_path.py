@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shutil
 import socket
 import subprocess
 import sys
@@ -49,17 +50,42 @@ def test_the_times_take_the_place_of_earlier_ones(script: dict[str, Any]) -> Non
         script["with_times"]("a page", times)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("SPANWISE_DOCS"), reason="takes minutes; set SPANWISE_DOCS=1 (make test-docs)")
-def test_the_commands_end_with_an_answer_of_the_service(easy_files: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def _free_port() -> None:
     with socket.socket() as port:
         if port.connect_ex(("127.0.0.1", 8000)) == 0:
             pytest.skip("another service listens on the port of the page")
-    formats.write(formats.read(easy_files / "train.jsonl"), tmp_path / "easy.json", "label-studio")
-    folder = tmp_path / "newcomer"
-    call = [sys.executable, str(SCRIPT), "--export", str(tmp_path / "easy.json"), "--folder", str(folder)]
-    done = subprocess.run([*call, "--text", "Mara left Kell ."], capture_output=True, text=True, check=False)
+
+
+def walked(folder: Path, *options: str) -> tuple[dict[str, float], list[str]]:
+    """The times that the script keeps, and what the service found in a text."""
+    call = [sys.executable, str(SCRIPT), "--folder", str(folder), "--text", "Mara left Kell .", *options]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert len(json.loads((folder / "newcomer-times.json").read_text(encoding="utf-8"))) == 6
     (document,) = json.loads(done.stdout.splitlines()[-1])["documents"]
-    assert document["text"] == "Mara left Kell ."
+    times = json.loads((folder / "newcomer-times.json").read_text(encoding="utf-8"))
+    return times, [document["text"][entity["start"] : entity["end"]] for entity in document["entities"]]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_free_port")
+def test_a_path_resumes_and_ends_with_an_answer_of_the_service(
+    script: dict[str, Any], trained: Path, tmp_path: Path
+) -> None:
+    commands = [" ".join(command) for command in script["commands"](script["PAGE"].read_text(encoding="utf-8"))]
+    shutil.copytree(trained, tmp_path / "runs" / "mine")
+    (tmp_path / "export.json").write_text("[]", encoding="utf-8")
+    (tmp_path / "newcomer-times.json").write_text(json.dumps(dict.fromkeys(commands[:4], 7)), encoding="utf-8")
+    times, found = walked(tmp_path)
+    assert list(times) == commands
+    assert list(times.values())[:4] == [7] * 4
+    assert found == ["Mara", "Kell"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("SPANWISE_DOCS"), reason="takes minutes; set SPANWISE_DOCS=1 (make test-docs)")
+@pytest.mark.usefixtures("_free_port")
+def test_the_six_commands_lead_from_an_export_to_a_service(easy_files: Path, tmp_path: Path) -> None:
+    formats.write(formats.read(easy_files / "train.jsonl"), tmp_path / "easy.json", "label-studio")
+    times, _ = walked(tmp_path / "newcomer", "--export", str(tmp_path / "easy.json"))
+    assert len(times) == 6
