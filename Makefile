@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test test-docs lint clean
 
 setup: $(VENV)/.ready
 
@@ -21,6 +21,9 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest -n auto
+
+test-docs: setup
+	SPANWISE_DOCS=1 $(BIN)/pytest tests/docs_blocks
 
 clean:
 	rm -rf $(VENV) demo build dist src/*.egg-info

@@ -305,11 +305,13 @@ class Extractor:
         scores: HubScores | None = None,
         license: str | None = None,
         language: str | None = None,
+        merge: bool = False,
     ) -> str:
         """Upload the model under this name, with a card that the hub can read; gives its address.
 
         `scores` are written into the card, beside those of training on dev. `license` is the model's, as the hub
-        abbreviates it, such as "apache-2.0"; `language` is for example "en".
+        abbreviates it, such as "apache-2.0"; `language` is for example "en". With `merge` an adapter is added to the
+        weights of its encoder, which an adapter for a local encoder needs.
         """
         from tempfile import TemporaryDirectory
 
@@ -317,14 +319,23 @@ class Extractor:
 
         from spanwise.inference.card import hub_card
 
+        if not merge:
+            self._check_public()
         api = HfApi(token=token)
         api.create_repo(name, private=private, exist_ok=True)
         with TemporaryDirectory() as folder:
-            self.save_pretrained(folder)
+            self.save_pretrained(folder, merge=merge)
             card = hub_card(self.card, name, scores=scores, license=license, language=language)
             write_text(Path(folder) / MODEL_CARD, card)
             commit = api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload spanwise model")
         return str(commit.commit_url)
+
+    def _check_public(self) -> None:
+        from spanwise.pipeline.base_encoder import check_public
+        from spanwise.pipeline.torch_pipeline import TorchPipeline
+
+        if isinstance(self.pipeline, TorchPipeline) and self.pipeline.blueprint.encoder.adapter is not None:
+            check_public(self.pipeline.blueprint.encoder.name)
 
     @staticmethod
     def to_hf(document: Document) -> list[dict[str, Any]]:
