@@ -159,9 +159,9 @@ class Extractor:
         `words` are the words of one text that is already split, or a list of such texts: one list of words per text.
         With `entities`, those of the one text are taken as given and only relations between them are sought. `labels`
         asks a model that can for other labels than its own: a list of names, or a mapping of each label to a text that
-        describes it; `relations` the same for relations. With `labels` alone, no relations are sought; with `relations`
-        alone, the labels are the model's own. `threshold` is the lowest probability of an entity, for all labels or per label;
-        `relation_threshold` the same for relations.
+        describes it. `relations` does the same for relations. With `labels` alone, no relations are sought; with
+        `relations` alone, the labels are the model's own. `threshold` is the lowest probability of an entity, for all
+        labels or per label; `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
             raise InputError("give either a text (or a list of texts) or words=, the words of one text or of several.")

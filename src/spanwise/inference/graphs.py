@@ -124,7 +124,7 @@ def _export_stages(pipeline: TorchPipeline, folder: Path) -> None:
     task, model = _sample_task(pipeline), pipeline.torch_runner.model
     batch = _sample_batch(pipeline, task)
     given = _named(WORDS, batch.words) | {SPANS: batch.proposals.spans}
-    encoded = {}
+    encoded: dict[str, Array] = {}
     for texts, encode, name in (
         (batch.labels, model.encode_labels, LABELS),
         (batch.relation_labels, model.encode_relations, RELATIONS),
@@ -172,8 +172,8 @@ def _sample_task(pipeline: TorchPipeline) -> Task:
 
 def _sample_batch(pipeline: TorchPipeline, task: Task) -> Batch[Array]:
     examples = [example for document in SAMPLES for example in task.builder.examples(document)]
-    texts = {"labels": task.labels, "relation_labels": task.relations}
-    return collate(examples, pipeline.pieces, pipeline.reader.proposer, **texts)
+    proposer = pipeline.reader.proposer
+    return collate(examples, pipeline.pieces, proposer, labels=task.labels, relation_labels=task.relations)
 
 
 def _sample_rows(pipeline: TorchPipeline, task: Task, batch: Batch[Array], scores: Arrays) -> Arrays | None:

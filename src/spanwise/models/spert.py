@@ -14,9 +14,10 @@ per sentence and not once per span, and a span once per span and not once per pa
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.decoding.pairs import PairRows
@@ -37,6 +38,11 @@ from spanwise.seam.traits import Traits
 
 class SpERTConfig(JointConfig, LabeledSpanConfig):
     """Options of SpERT."""
+
+    scorer: Literal["classes", "names", "descriptions"] = Field(
+        "classes",
+        description="score against fixed `classes`, or `names` or `descriptions`: takes new labels and relations",
+    )
 
     def traits(self) -> Traits:
         return replace(super().traits(), span_vectors=not self.reads_labels, open_relations=self.reads_labels)

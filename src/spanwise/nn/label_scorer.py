@@ -66,8 +66,8 @@ class RelationVectors(NamedTuple):
 class RelationScorer(nn.Module):
     """Scores of pairs of spans against encoded relation texts: p·r / √d + u(p) + b.
 
-    r is the mean of the text's token vectors plus an MLP over it. p is an MLP over the model's own pair vector; the model
-    computes its first layer. u(p) says how much the pair looks like a relation of any kind.
+    r is the mean of the text's token vectors plus an MLP over it. p is an MLP over the model's own pair vector, whose
+    first layer the model computes. u(p) says how much the pair looks like a relation of any kind.
     """
 
     def __init__(self, dim: int, dropout: float) -> None:
