@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo docs test lint clean
+.PHONY: setup demo docs test test-docs lint clean
 
 setup: $(VENV)/.ready
 
@@ -29,6 +29,9 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest -n auto
+
+test-docs: setup
+	SPANWISE_DOCS=1 $(BIN)/pytest tests/docs_blocks
 
 clean:
 	rm -rf $(VENV) demo site build dist src/*.egg-info

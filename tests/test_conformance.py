@@ -57,6 +57,7 @@ def variants() -> Iterator[Variant]:
     yield Variant("span-ner", {"scorer": "names"})
     yield Variant("biaffine", {"scorer": "descriptions"})
     yield Variant("dspert", {"scorer": "names", "nested": True})
+    yield Variant("spert", {"scorer": "descriptions", "nested": True})
 
 
 @pytest.fixture(scope="module", params=list(variants()), ids=str)

@@ -184,6 +184,7 @@ class Client:
         *,
         entities: Sequence[Entity] | None = ...,
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
@@ -193,6 +194,7 @@ class Client:
         text: list[str],
         *,
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
@@ -202,6 +204,7 @@ class Client:
         *,
         words: Words,
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document | list[Document]: ...
@@ -213,11 +216,14 @@ class Client:
         words: Words | None = None,
         entities: Sequence[Entity] | None = None,
         labels: Labels | None = None,
+        relations: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Document | list[Document]:
         """The document of one text, or the documents of a list; the arguments are those of `Extractor`."""
-        options = _options(labels=labels, threshold=threshold, relation_threshold=relation_threshold)
+        options = _options(
+            labels=labels, relations=relations, threshold=threshold, relation_threshold=relation_threshold
+        )
         bodies = _call_bodies(text, words, entities, options)
         found = [document for body in bodies for document in self._extract(body)]
         return found if isinstance(text, (list, tuple)) or (words is not None and _is_several(words)) else found[0]
@@ -259,9 +265,13 @@ class Client:
 
 
 def _stream_options(
-    *, labels: Labels | None = None, threshold: Threshold | None = None, relation_threshold: Threshold | None = None
+    *,
+    labels: Labels | None = None,
+    relations: Labels | None = None,
+    threshold: Threshold | None = None,
+    relation_threshold: Threshold | None = None,
 ) -> dict[str, Any]:
-    return _options(labels=labels, threshold=threshold, relation_threshold=relation_threshold)
+    return _options(labels=labels, relations=relations, threshold=threshold, relation_threshold=relation_threshold)
 
 
 def _with_contexts(documents: list[Document], contexts: list[C]) -> list[tuple[Document, C]]:
@@ -298,11 +308,14 @@ class AsyncClient:
         words: Words | None = None,
         entities: Sequence[Entity] | None = None,
         labels: Labels | None = None,
+        relations: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Any:
         """The document of one text, or the documents of a list."""
-        options = _options(labels=labels, threshold=threshold, relation_threshold=relation_threshold)
+        options = _options(
+            labels=labels, relations=relations, threshold=threshold, relation_threshold=relation_threshold
+        )
         found: list[Document] = []
         for body in _call_bodies(text, words, entities, options):
             found += await self._extract(body)

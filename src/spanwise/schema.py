@@ -25,7 +25,7 @@ class EntityType:
     @property
     def plain_name(self) -> str:
         """The title, or the label with its words set apart."""
-        return self.title or " ".join(_JOINTS.sub(" ", self.name).split()) or self.name
+        return self.title or _in_plain_words(self.name)
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class RelationType:
     symmetric: bool = False
     head_types: tuple[str, ...] = ()
     tail_types: tuple[str, ...] = ()
+
+    @property
+    def plain_name(self) -> str:
+        """The label with its words set apart."""
+        return _in_plain_words(self.name)
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,19 @@ class Schema:
                 relations.append(replace(r, head_types=heads, tail_types=tails))
         return Schema(kept, tuple(relations))
 
+    def asked_for(self, entities: tuple[EntityType, ...], relations: Mapping[str, str]) -> Schema:
+        """The schema of a call that asks for these entity types, and for relations by name with their descriptions.
+
+        A relation of this schema stays symmetric, and keeps its argument types if all of them are asked for.
+        """
+        own, names = {kind.name: kind for kind in self.relations}, {kind.name for kind in entities}
+        asked = []
+        for name, text in relations.items():
+            kind = replace(own.get(name, RelationType(name)), description=text)
+            known = names.issuperset((*kind.head_types, *kind.tail_types))
+            asked.append(kind if known else replace(kind, head_types=(), tail_types=()))
+        return Schema(entities, tuple(asked))
+
     def to_dict(self) -> dict[str, Any]:
         return {"entities": [_entity(e) for e in self.entities], "relations": [asdict(r) for r in self.relations]}
 
@@ -140,6 +158,10 @@ class Schema:
                     f"{where} has the {kind} labels {unknown}, which do not occur in the training data (it has "
                     f"{sorted(known)}); correct the labels or add examples of them to the training data."
                 )
+
+
+def _in_plain_words(name: str) -> str:
+    return " ".join(_JOINTS.sub(" ", name).split()) or name
 
 
 def _entity(kind: EntityType) -> dict[str, str]:

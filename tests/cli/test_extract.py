@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from spanwise.inference.extractor import Extractor
+from spanwise.inference.sources import model_folder as model_source
 from spanwise.pipeline import folder as model_folder
 from spanwise.pipeline.torch_pipeline import TorchPipeline
 
@@ -69,3 +70,14 @@ def test_a_missing_general_model_is_reported(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("SPANWISE_GENERAL", str(tmp_path / "none"))
     with pytest.raises(Exception, match="the general model is not at"):
         Extractor.general()
+
+
+def test_a_folder_named_general_that_is_no_model_does_not_hide_the_general_model(
+    general: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANWISE_GENERAL", str(general))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "general").mkdir()
+    assert model_source("general") == general
+    (tmp_path / "general" / "config.json").write_text("{}")
+    assert model_source("general") == Path("general")

@@ -196,3 +196,35 @@ def test_a_model_that_scores_label_texts_takes_any_labels(model: str, tmp_path: 
         asked = exported.with_labels(labels)
         assert sum(len(document.entities) for document in wanted) > 10
         assert_alike(asked.pipeline.predict(documents, asked.task, threshold=0.2), wanted)
+
+
+def test_a_model_that_scores_relation_texts_takes_any_relations(tmp_path: Path) -> None:
+    case = Case("spert", tmp_path, {"scorer": "descriptions", "nested": True})
+    export_graphs(case.random, tmp_path / "graphs")
+    exported, torch = Extractor(on_onnx(case.random, tmp_path / "graphs")), Extractor(case.random)
+    documents = [*case.corpus.splits["train"], LONG]
+    assert_alike(exported.pipeline.predict(documents), case.random.predict(documents))
+    other = {"home": "a person has a home"}
+    for labels, relations in ((None, ["employs", "home", "knows"]), (["town", "human"], other)):
+        wanted = torch(documents, labels=labels, relations=relations)
+        assert sum(len(document.relations) for document in wanted) > 5
+        assert_alike(exported(documents, labels=labels, relations=relations), wanted)
+    assert_alike(exported(documents, labels=["town"]), torch(documents, labels=["town"]))
+    wanted = list(torch.with_labels(relations=["employs"]).relate(documents, relation_threshold=0.0))
+    assert sum(len(document.relations) for document in wanted) > 5
+    asked = exported.with_labels(relations=["employs"])
+    assert_alike(list(asked.relate(documents, relation_threshold=0.0)), wanted)
+
+
+def test_a_model_that_learned_no_relations_is_exported_to_be_asked_for_some(
+    make_pipeline: Callable[..., TorchPipeline], tmp_path: Path
+) -> None:
+    pipeline = make_pipeline("spert", scorer="names", max_width=2)
+    for scorer in (pipeline.model.label_scorer, pipeline.model.relation_scorer):
+        torch.nn.init.zeros_(scorer.bias)  # type: ignore[union-attr,arg-type]
+    export_graphs(pipeline, tmp_path)
+    exported, model = Extractor(on_onnx(pipeline, tmp_path)), Extractor(pipeline)
+    wanted = model([LONG.text], relations=["knows"], relation_threshold=0.0)
+    assert wanted[0].relations
+    assert_alike(exported([LONG.text], relations=["knows"], relation_threshold=0.0), wanted)
+    assert_alike(exported([LONG.text]), model([LONG.text]))

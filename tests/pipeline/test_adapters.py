@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -134,7 +136,71 @@ def test_saving_again_keeps_the_name_of_the_encoder(adapted: Make, tiny_encoder:
     model_folder.save(adapted(), tmp_path / "first")
     model_folder.save(model_folder.load(tmp_path / "first"), tmp_path / "second")
     first, second = (json.loads((tmp_path / name / "config.json").read_text())["base"] for name in ("first", "second"))
-    assert first == second == {"name": str(tiny_encoder), "sha256": first["sha256"]}
+    assert first == second == {"name": f"../../{tiny_encoder.name}", "sha256": first["sha256"]}
+
+
+def test_no_file_of_a_model_tells_where_its_encoder_is(adapted: Make, tiny_encoder: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "near", tmp_path / "a" / "b" / "c" / "far"):
+        model_folder.save(adapted(), folder)
+        place = str(tiny_encoder.parent).encode()
+        assert [path.name for path in folder.rglob("*") if place in path.read_bytes()] == []
+    base = json.loads((folder / "config.json").read_text())["base"]
+    assert base == {"name": tiny_encoder.name, "folder": True, "sha256": base["sha256"]}
+
+
+def test_an_encoder_far_from_its_model_is_looked_for_in_the_folder_of_encoders(
+    adapted: Make, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, again = tmp_path / "a" / "b" / "c" / "far", tmp_path / "again"
+    pipeline = adapted()
+    model_folder.save(pipeline, folder)
+    monkeypatch.setenv("SPANWISE_ENCODERS", str(tmp_path))
+    with pytest.raises(ModelError, match=r"'tiny-encoder\d*' does not exist; .* SPANWISE_ENCODERS .* encoder="):
+        model_folder.load(folder)
+    shared = model_folder.load(folder, encoder=SharedEncoder.load(str(tiny_encoder)))
+    model_folder.save(shared, again)
+    first, second = (json.loads((path / "config.json").read_text())["base"] for path in (folder, again))
+    assert first == second
+    monkeypatch.setenv("SPANWISE_ENCODERS", str(tiny_encoder.parent))
+    assert exact(model_folder.load(folder).predict([Document(TEXT)])) == exact(pipeline.predict([Document(TEXT)]))
+
+
+def test_a_model_and_its_encoder_can_move_together(
+    adapted: Make, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPANWISE_ENCODERS", raising=False)
+    shutil.copytree(tiny_encoder, tmp_path / "here" / "encoder")
+    pipeline = adapted(encoder={"name": str(tmp_path / "here" / "encoder")})
+    model_folder.save(pipeline, tmp_path / "here" / "model")
+    (tmp_path / "here").rename(tmp_path / "there")
+    loaded = model_folder.load(tmp_path / "there" / "model")
+    assert exact(loaded.predict([Document(TEXT)])) == exact(pipeline.predict([Document(TEXT)]))
+
+
+def test_an_adapter_for_a_local_encoder_is_not_uploaded_without_it(
+    adapted: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uploaded: dict[str, Any] = {}
+
+    class Hub:
+        def __init__(self, token: str | None = None) -> None:
+            uploaded["asked"] = True
+
+        def create_repo(self, name: str, **_: object) -> None:
+            uploaded["name"] = name
+
+        def upload_folder(self, *, folder_path: str, **_: object) -> Any:
+            uploaded["config"] = json.loads((Path(folder_path) / "config.json").read_text())
+            return SimpleNamespace(commit_url="https://hub.example/1")
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    extractor = Extractor(adapted())
+    with pytest.raises(ModelError, match=r"local encoder 'tiny-encoder\d*', .*push_to_hub\(…, merge=True\)"):
+        extractor.push_to_hub("ada/names")
+    assert uploaded == {}
+    extractor.push_to_hub("ada/names", merge=True)
+    assert uploaded["config"]["encoder"]["adapter"] is None
+    assert "base" not in uploaded["config"]
 
 
 def test_an_encoder_that_moved_is_looked_for_in_the_folder_of_encoders(

@@ -19,11 +19,11 @@ TEXTS = LabelTexts(np.array([[1, 5, 2]]), np.ones((1, 3), np.bool_), np.array([[
 
 
 def full_batch() -> Batch[Array]:
-    """With label texts, gold, and a partner's candidates."""
+    """With texts of labels and relations, gold, and a partner's candidates."""
     examples = [example([1, 2, 1], [(0, 2, 1)]), example([3])]
     narrow, wide = SpanProposer(1, Negatives(9)), SpanProposer(3, Negatives(9))
     rng = np.random.default_rng(0)
-    return collate(examples, PIECES, narrow, partner=wide, labels=TEXTS, gold=True, rng=rng)
+    return collate(examples, PIECES, narrow, partner=wide, labels=TEXTS, relation_labels=TEXTS, gold=True, rng=rng)
 
 
 def leaves(part: Any, name: str = "") -> dict[str, Any]:

@@ -24,7 +24,7 @@ class FakeExtractor:
     def __init__(self, *, open_labels: bool = False, relations: bool = True) -> None:
         ties = (RelationType("knows", symmetric=True),) if relations else ()
         self.schema = Schema((EntityType("Person", "A human being."), EntityType("Place")), ties)
-        traits = SimpleNamespace(open_labels=open_labels, relations=relations)
+        traits = SimpleNamespace(open_labels=open_labels, open_relations=False, relations=relations)
         self.pipeline: Any = SimpleNamespace(reader=SimpleNamespace(traits=traits))
         self.calls: list[int] = []
 

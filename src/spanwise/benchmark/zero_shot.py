@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar
@@ -18,7 +20,9 @@ from spanwise.corpora.yaml_files import read_yaml
 from spanwise.document import Document
 from spanwise.errors import InputError
 from spanwise.inference.extractor import Extractor
+from spanwise.inference.sources import model_folder
 from spanwise.metrics import score_entities
+from spanwise.pipeline.stored import read_config
 from spanwise.recipe import Recipe, find_recipe
 from spanwise.schema import EntityType
 
@@ -46,22 +50,14 @@ class Asked(BaseModel):
     paraphrases: dict[str, str] = {}
 
 
-class First(BaseModel):
-    """How the first model is trained: without any of the corpora to score on, and without some more."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    without: tuple[str, ...] = ()
-    set: dict[str, Any] = {}
-
-
 class ZeroShot(BaseModel):
     """The corpora to score on, and how models are trained that have not seen them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     recipe: str
-    first: First
+    without: tuple[str, ...] = ()
+    first: dict[str, Any]
     further: dict[str, Any]
     folds: tuple[tuple[str, ...], ...]
     corpora: dict[str, Asked]
@@ -71,20 +67,17 @@ class ZeroShot(BaseModel):
         return cls.model_validate(read_yaml(ZERO_SHOT))
 
     def models(self, folder: Path, overrides: Sequence[str] = ()) -> Iterator[LeftOut]:
-        """The models to train into the folder, in this order: the first, one per fold, and the general one."""
+        """The models to train into the folder, in this order: the first, and one per fold."""
         first = folder / FIRST
-        held = (*self.corpora, *self.first.without)
-        yield LeftOut(first, self._without(held, [*_assignments(self.first.set), *overrides]), ())
-        start = [f"train.start={json.dumps(str(first.absolute()))}", *_assignments(self.further), *overrides]
+        yield LeftOut(first, self._without((*self.corpora, *self.without), self.first, overrides), ())
+        further = {"train.start": str(first.absolute()), **self.further}
         for number, fold in enumerate(self.folds, 1):
-            yield LeftOut(folder / f"fold-{number}", self._without(fold, start), fold)
-        general = self._without((), start)
-        listed = {part.corpus for part in general.data.corpora}
-        yield LeftOut(folder / self.recipe, general, tuple(name for name in self.corpora if name not in listed))
+            yield LeftOut(folder / f"fold-{number}", self._without((*fold, *self.without), further, overrides), fold)
 
-    def _without(self, names: Sequence[str], overrides: Sequence[str]) -> Recipe:
+    def _without(self, names: Sequence[str], settings: Mapping[str, Any], overrides: Sequence[str]) -> Recipe:
         """The recipe of the general model without these corpora, or without the labels that are asked for in them."""
-        recipe = Recipe.load(find_recipe(self.recipe), overrides)
+        assignments = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+        recipe = Recipe.load(find_recipe(self.recipe), [*assignments, *overrides])
         parts = []
         for part in recipe.data.corpora:
             labels = self.corpora[part.corpus].labels if part.corpus in self.corpora else ()
@@ -125,27 +118,63 @@ class ZeroShotScore:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a model is asked: the split, at most how many documents of each corpus, and the threshold if not its own.
+
+    Settings are chosen on the split dev. A corpus without one gives documents of train, which no model here has seen.
+    """
+
+    split: str = "test"
+    sample: int | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFile:
+    """Scores that are kept, one JSON line each; found again by the model's files and by how it was asked."""
+
+    path: Path
+
+    def find(self, asking: Asking, model: Path | None = None) -> list[ZeroShotScore]:
+        """What is recorded for this model, or for any: the last score of each corpus and wording."""
+        wanted = {**asdict(asking), **(_mark(model) if model else {})}
+        rows = map(json.loads, self.path.read_text(encoding="utf-8").splitlines()) if self.path.exists() else ()
+        fitting = (row for row in rows if all(row[name] == value for name, value in wanted.items()))
+        names = [column.name for column in fields(ZeroShotScore)]
+        scores = (ZeroShotScore(**{name: row[name] for name in names}) for row in fitting)
+        return list({(score.corpus, score.wording): score for score in scores}.values())
+
+    def add(self, model: Path, asking: Asking, scores: Sequence[ZeroShotScore]) -> None:
+        """Append the scores of one corpus."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        date = {"date": datetime.now(UTC).date().isoformat()}
+        asked = {"model": model.name, **_mark(model), **asdict(asking), **date}
+        with self.path.open("a", encoding="utf-8") as lines:
+            lines.writelines(json.dumps({**asked, **score.to_dict()}) + "\n" for score in scores)
+
+
+def _mark(model: Path) -> dict[str, str]:
+    """What tells this model from others: a checksum of the checksums of its files."""
+    checksums = read_config(model_folder(model))["checksums"]
+    return {"checksum": sha256(json.dumps(checksums, sort_keys=True).encode()).hexdigest()[:16]}
+
+
 def score_zero_shot(
     extractor: Extractor,
     suite: ZeroShot,
     names: Sequence[str] = (),
-    *,
-    split: str = "test",
-    sample: int | None = None,
-    threshold: float | None = None,
+    asking: Asking = Asking(),
 ) -> Iterator[ZeroShotScore]:
-    """The scores of each corpus and wording; `sample` scores at most this many documents of each, always the same.
-
-    Settings are chosen on the split dev. A corpus without one gives documents of train, which no model here has seen.
-    """
+    """The scores of each corpus and wording. A sample is always the same."""
     for name, asked in suite.chosen(names).items():
         corpus = corpora.load(name)
         kinds = [kind for kind in corpus.schema.entities if kind.name in asked.labels or not asked.labels]
         labels = {kind.name for kind in kinds}
-        gold = [document.without_relations() for document in _sampled(_documents(corpus, split), sample)]
+        gold = [document.without_relations() for document in _sampled(_documents(corpus, asking.split), asking.sample)]
         gold = [document.filter_labels(labels) for document in gold]
         for wording, texts in _wordings(kinds, asked.paraphrases).items():
-            found = list(extractor.stream(gold, labels=texts, threshold=threshold))
+            found = list(extractor.stream(gold, labels=texts, threshold=asking.threshold))
             micro = score_entities(gold, found).micro
             yield ZeroShotScore(name, wording, len(kinds), len(gold), micro.precision, micro.recall, micro.f1)
 
@@ -169,11 +198,6 @@ def _wordings(kinds: Sequence[EntityType], paraphrases: Mapping[str, str]) -> di
 
 def _documents(corpus: corpora.Corpus, split: str) -> Sequence[Document]:
     return corpus.split("train" if split == "dev" and "dev" not in corpus.splits else split)
-
-
-def _assignments(settings: Mapping[str, Any]) -> list[str]:
-    """Overrides of a recipe, as on the command line."""
-    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
 
 
 def _sampled(documents: Sequence[Document], size: int | None) -> list[Document]:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -73,6 +74,17 @@ def _root(
 ) -> None:
     if debug:
         os.environ["SPANWISE_DEBUG"] = "1"
+
+
+def print_table(title: str, header: Sequence[str], body: Iterable[Sequence[str]]) -> None:
+    """A table on standard output; its cells may hold any text."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*map(escape, header), title=escape(title))
+    for cells in body:
+        table.add_row(*map(escape, cells))
+    out.print(table)
 
 
 def main() -> None:

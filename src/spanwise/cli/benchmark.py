@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanwise.cli.app import app, emit_json, err, out
+from spanwise.cli.app import app, emit_json, err, out, print_table
 from spanwise.cli.evaluate import Breakdown
 from spanwise.cli.exhibits import Format, emit, list_exhibits
 from spanwise.cli.train import stoppable
+from spanwise.cli.zero_shot import zero_shot
 from spanwise.errors import InputError
 
 if TYPE_CHECKING:
     from spanwise.benchmark import Exhibit, Run
     from spanwise.benchmark.results import Result
-    from spanwise.benchmark.zero_shot import ZeroShot
 
 
 @app.command()
@@ -90,7 +90,8 @@ def benchmark(
     """Train every variant of a suite with every seed and print mean and standard deviation beside the paper's figures.
 
     Runs that are already recorded are not repeated. A table or figure of a paper is made from the runs of its suite.
-    zero-shot trains the recipe `general` without some of its corpora, in folds, and scores it on these.
+    zero-shot trains the recipe `general` without some of its corpora, in folds, and scores it on these; its models and
+    scores are in runs/zero-shot by default.
 
     Example: spanwise benchmark --list
     Example: spanwise benchmark lear-t2 --corpus conll04
@@ -104,7 +105,9 @@ def benchmark(
     from spanwise.benchmark.papers import MAX_SEEDS, RESULTS
 
     if name == "zero-shot":
-        _zero_shot(model, folder, corpus, split, sample, threshold, set_ or [], as_json)
+        from spanwise.benchmark.zero_shot import Asking
+
+        zero_shot(model, folder, corpus, Asking(split, sample, threshold), set_ or [], as_json, recorded=recorded)
         return
     if model is not None or sample is not None or threshold is not None or split != "test":
         raise InputError("--model, --split, --sample and --threshold are for zero-shot; leave them out.")
@@ -146,73 +149,13 @@ def benchmark(
         found |= {f"by_{breakdown}": [asdict(row) for row in grouped.rows] for breakdown, grouped in groups.items()}
         emit_json({"suite": suite, "corpus": corpus, "seeds": seeds, "folds": folds, **found})
         return
-    _print(", ".join(filter(None, (table.title, table.spread))), table.header, table.body)
+    print_table(", ".join(filter(None, (table.title, table.spread))), table.header, table.body)
     for grouped in groups.values():
         header, *body = grouped.transposed
-        _print(grouped.title, header, body)
+        print_table(grouped.title, header, body)
     if comparisons:
         title = f"two-sided p by paired approximate randomization, {comparisons[0].trials:,} trials"
-        _print(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
-
-
-def _zero_shot(
-    model: Path | None,
-    folder: Path | None,
-    corpus: str | None,
-    split: str,
-    sample: int | None,
-    threshold: float | None,
-    set_: list[str],
-    as_json: bool,
-) -> None:
-    """Score a model on corpora that it has not seen; without a model, train those of the suite first."""
-    from spanwise.benchmark.papers import results_folder
-    from spanwise.benchmark.zero_shot import ZeroShot, ZeroShotScore, means, score_zero_shot
-    from spanwise.inference.extractor import Extractor
-
-    suite = ZeroShot.load()
-    chosen = suite.chosen([corpus] if corpus else [])
-    if model is None:
-        scored = _trained_without(suite, folder or results_folder("zero-shot"), chosen, set_)
-    elif set_:
-        raise InputError("--set is for training; leave it out with --model.")
-    else:
-        scored = [(model, tuple(chosen))]
-    found = []
-    for place, names in scored:
-        extractor = Extractor.from_pretrained(place)
-        for score in score_zero_shot(extractor, suite, names, split=split, sample=sample, threshold=threshold):
-            found.append(score)
-            line = f"{score.corpus}, {score.wording}: {split} F1 {100 * score.f1:.2f}"
-            err.print(line, markup=False, soft_wrap=True)
-    mean = means(found)
-    if as_json:
-        emit_json({"split": split, "scores": [score.to_dict() for score in found], "means": mean})
-        return
-    body = [score.cells for score in found]
-    body += [("mean", wording, "", "", "", "", f"{100 * f1:.2f}") for wording, f1 in mean.items()]
-    _print(f"zero-shot, {split}", ZeroShotScore.HEADER, body)
-
-
-def _trained_without(
-    suite: ZeroShot, folder: Path, corpora: Collection[str], set_: list[str]
-) -> list[tuple[Path, tuple[str, ...]]]:
-    """The models that have not seen these corpora, trained or gone on with; finished ones are kept."""
-    from spanwise.benchmark.zero_shot import FIRST
-    from spanwise.training.display import LiveDisplay
-    from spanwise.training.run import SUMMARY, train
-
-    scored = []
-    for left_out in suite.models(folder, set_):
-        names = tuple(name for name in left_out.scored if name in corpora)
-        if not names and left_out.folder.name != FIRST:
-            continue
-        if not (left_out.folder / SUMMARY).exists():
-            with stoppable() as stop, LiveDisplay(err) as display:
-                train(left_out.recipe, left_out.folder, display, stop=stop)
-        if names:
-            scored.append((left_out.folder, names))
-    return scored
+        print_table(title, suites.Comparison.HEADER, [comparison.cells for comparison in comparisons])
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,13 +284,3 @@ def _write_report(results: Sequence[Result], folder: Path, target: Path) -> None
     found = analyze_results(results, folder)
     write_report(lay_out(found), target, found.to_dict(), found.suspicious.documents)
     err.print(f"report: {target / PAGE}", markup=False, soft_wrap=True)
-
-
-def _print(title: str, header: Sequence[str], body: Iterable[Sequence[str]]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(*map(escape, header), title=escape(title))
-    for cells in body:
-        table.add_row(*map(escape, cells))
-    out.print(table)

@@ -17,6 +17,7 @@ ABILITIES = {
     "relations": "relations",
     "multi_label": "several labels per span",
     "open_labels": "new labels",
+    "open_relations": "new relations",
 }
 
 

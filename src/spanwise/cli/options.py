@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,13 +20,15 @@ AnnotatorName = Annotated[
 ]
 
 
-def asked_labels(given: str) -> Sequence[str] | Mapping[str, str]:
-    """What `--labels` asks for: names with commas between them, or the descriptions of a YAML file."""
+def asked_labels(given: str, option: Literal["labels", "relations"] = "labels") -> Sequence[str] | Mapping[str, str]:
+    """What `--labels` or `--relations` asks for: names with commas between them, or the descriptions of a YAML file."""
     if Path(given).suffix in (".yaml", ".yml"):
         from spanwise.recipe import Descriptions
 
-        return Descriptions.load(given).entities
+        descriptions = Descriptions.load(given)
+        return descriptions.entities if option == "labels" else descriptions.relations
     names = [name.strip() for name in given.split(",")]
     if not all(names):
-        raise InputError('--labels needs names with commas between them, such as --labels "drug, symptom".')
+        sample = "drug, symptom" if option == "labels" else "treats, causes"
+        raise InputError(f'--{option} needs names with commas between them, such as --{option} "{sample}".')
     return names

@@ -56,9 +56,18 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
     tails: tuple[tuple[int, ...], ...]
     multi_label: bool = False
     activation: Activation = "sigmoid"
+    independent: bool = False  # entity logits without a column for None, as with `multi_label`
 
     @classmethod
-    def of(cls, schema: Schema, *, nested: bool, multi_label: bool, activation: Activation = "sigmoid") -> Self:
+    def of(
+        cls,
+        schema: Schema,
+        *,
+        nested: bool,
+        multi_label: bool,
+        activation: Activation = "sigmoid",
+        independent: bool = False,
+    ) -> Self:
         names = schema.entity_names
         heads, tails = (
             (
@@ -69,7 +78,16 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
             else ((), ())
         )
         symmetric = tuple(relation.symmetric for relation in schema.relations)
-        return cls(nested, len(names), symmetric, heads, tails, multi_label, activation)
+        return cls(nested, len(names), symmetric, heads, tails, multi_label, activation, independent)
+
+    def for_schema(self, schema: Schema) -> Self:
+        return self.of(
+            schema,
+            nested=self.nested,
+            multi_label=self.multi_label,
+            activation=self.activation,
+            independent=self.independent,
+        )
 
     @cached_property
     def allowed(self) -> Bools:
@@ -94,6 +112,7 @@ class PairDecoder(Decoder[SpanScores[Floats], PairRows[Ints], PairScores[Floats]
                 thresholds.entities,
                 nested=self.nested,
                 multi_label=self.multi_label,
+                independent=self.independent,
                 temperature=thresholds.temperature,
             )
         return Proposal(given, (PairRows(given.spans, pairs) for pairs in self.pairs(given)))

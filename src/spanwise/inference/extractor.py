@@ -108,6 +108,7 @@ class Extractor:
         *,
         entities: Sequence[Entity] | None = ...,
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
@@ -117,6 +118,7 @@ class Extractor:
         text: list[str] | list[Document],
         *,
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
@@ -126,6 +128,7 @@ class Extractor:
         *,
         words: list[str] | tuple[str, ...],
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Document: ...
@@ -135,6 +138,7 @@ class Extractor:
         *,
         words: list[list[str]] | list[tuple[str, ...]],
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> list[Document]: ...
@@ -146,6 +150,7 @@ class Extractor:
         words: Words | None = None,
         entities: Sequence[Entity] | None = None,
         labels: Labels | None = None,
+        relations: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Document | list[Document]:
@@ -154,20 +159,20 @@ class Extractor:
         `words` are the words of one text that is already split, or a list of such texts: one list of words per text.
         With `entities`, those of the one text are taken as given and only relations between them are sought. `labels`
         asks a model that can for other labels than its own: a list of names, or a mapping of each label to a text that
-        describes it. `threshold` is the lowest probability of an entity, for all labels or per label;
-        `relation_threshold` the same for relations.
+        describes it. `relations` does the same for relations. With `labels` alone, no relations are sought; with
+        `relations` alone, the labels are the model's own. `threshold` is the lowest probability of an entity, for all
+        labels or per label; `relation_threshold` the same for relations.
         """
         if (text is None) == (words is None):
             raise InputError("give either a text (or a list of texts) or words=, the words of one text or of several.")
-        if labels is not None:
-            if entities is not None:
-                raise InputError("labels= and entities= exclude each other; give one of them.")
-            return self.with_labels(labels)._read(text, words, threshold, relation_threshold)
+        if labels is not None and entities is not None:
+            raise InputError("labels= and entities= exclude each other; give one of them.")
+        extractor = self._asked_for(labels, relations)
         if entities is not None:
             if threshold is not None:
                 raise InputError("threshold= does not apply to entities=, which are kept as given; leave it out.")
-            return next(self.relate([with_entities(text, entities)], relation_threshold=relation_threshold))
-        return self._read(text, words, threshold, relation_threshold)
+            return next(extractor.relate([with_entities(text, entities)], relation_threshold=relation_threshold))
+        return extractor._read(text, words, threshold, relation_threshold)
 
     def _read(
         self,
@@ -184,10 +189,18 @@ class Extractor:
             raise InputError(f"give a text or a list of texts, not {kind}; for an iterable use stream().")
         return list(self.stream(given, threshold=threshold, relation_threshold=relation_threshold))
 
-    def with_labels(self, labels: Labels) -> Extractor:
-        """An extractor with the same weights for other labels: their names, or each with a text that describes it."""
-        task = self.pipeline.task_for_labels(label_descriptions(labels))
+    def with_labels(self, labels: Labels | None = None, relations: Labels | None = None) -> Extractor:
+        """An extractor with the same weights for other labels and relations, as a call takes them."""
+        if labels is None and relations is None:
+            raise InputError("with_labels() needs labels or relations; give names, or names with descriptions.")
+        described = None if labels is None else label_descriptions(labels)
+        related = None if relations is None else label_descriptions(relations, "relations")
+        task = self.pipeline.task_for_labels(described, related)
         return Extractor(self.pipeline, token_budget=self.token_budget, task=task)
+
+    def _asked_for(self, labels: Labels | None, relations: Labels | None) -> Extractor:
+        """Itself, unless a call asks for other labels or relations."""
+        return self if labels is None and relations is None else self.with_labels(labels, relations)
 
     def with_tuning(self, tuning: Tuning) -> Extractor:
         """An extractor with the same weights and other thresholds and temperatures."""
@@ -201,6 +214,7 @@ class Extractor:
         *,
         as_tuples: Literal[False] = ...,
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Iterator[Document]: ...
@@ -211,6 +225,7 @@ class Extractor:
         *,
         as_tuples: Literal[True],
         labels: Labels | None = ...,
+        relations: Labels | None = ...,
         threshold: Threshold | None = ...,
         relation_threshold: Threshold | None = ...,
     ) -> Iterator[tuple[Document, C]]: ...
@@ -221,6 +236,7 @@ class Extractor:
         *,
         as_tuples: bool = False,
         labels: Labels | None = None,
+        relations: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> Iterator[Document] | Iterator[tuple[Document, C]]:
@@ -228,7 +244,7 @@ class Extractor:
 
         With `as_tuples` each text comes with a context, as a pair, and so does its document: an id, a record, anything.
         """
-        extractor = self if labels is None else self.with_labels(labels)
+        extractor = self._asked_for(labels, relations)
         extractor.pipeline.thresholds(threshold, relation_threshold, extractor.schema)  # a wrong one is refused at once
         if not as_tuples:
             return extractor._documents(cast(Iterable[Text], texts), threshold, relation_threshold)
@@ -255,6 +271,7 @@ class Extractor:
         texts: Iterable[Text],
         *,
         labels: Labels | None = None,
+        relations: Labels | None = None,
         threshold: Threshold | None = None,
         relation_threshold: Threshold | None = None,
     ) -> DataFrame:
@@ -263,19 +280,20 @@ class Extractor:
 
         if isinstance(texts, (str, Document)):
             raise InputError("table() takes a list of texts; put the one text into a list.")
-        return to_frame(self.stream(texts, labels=labels, threshold=threshold, relation_threshold=relation_threshold))
+        asked = self._asked_for(labels, relations)
+        return to_frame(asked.stream(texts, threshold=threshold, relation_threshold=relation_threshold))
 
     def relate(
         self, documents: Iterable[Document], *, relation_threshold: Threshold | None = None
     ) -> Iterator[Document]:
         """The documents with their own entities and the relations that the model finds between them."""
-        if self.task is not self.pipeline.task:
+        if self.task is not self.pipeline.task and not self.task.schema.relations:
             raise InputError("relations between given entities need the model's own labels; leave labels= out.")
-        self.pipeline.thresholds(None, relation_threshold)
+        self.pipeline.thresholds(None, relation_threshold, self.schema)
         for chunk in chunks(to_documents(documents)):
             runtime.check_not_forked()
             yield from self.pipeline.relate(
-                chunk, relation_threshold=relation_threshold, token_budget=self.token_budget
+                chunk, self.task, relation_threshold=relation_threshold, token_budget=self.token_budget
             )
 
     def save_pretrained(self, folder: Path | str, *, merge: bool = False, rank: int | None = None) -> None:
@@ -305,11 +323,13 @@ class Extractor:
         scores: HubScores | None = None,
         license: str | None = None,
         language: str | None = None,
+        merge: bool = False,
     ) -> str:
         """Upload the model under this name, with a card that the hub can read; gives its address.
 
         `scores` are written into the card, beside those of training on dev. `license` is the model's, as the hub
-        abbreviates it, such as "apache-2.0"; `language` is for example "en".
+        abbreviates it, such as "apache-2.0"; `language` is for example "en". With `merge` an adapter is added to the
+        weights of its encoder, which an adapter for a local encoder needs.
         """
         from tempfile import TemporaryDirectory
 
@@ -317,14 +337,23 @@ class Extractor:
 
         from spanwise.inference.card import hub_card
 
+        if not merge:
+            self._check_public()
         api = HfApi(token=token)
         api.create_repo(name, private=private, exist_ok=True)
         with TemporaryDirectory() as folder:
-            self.save_pretrained(folder)
+            self.save_pretrained(folder, merge=merge)
             card = hub_card(self.card, name, scores=scores, license=license, language=language)
             write_text(Path(folder) / MODEL_CARD, card)
             commit = api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload spanwise model")
         return str(commit.commit_url)
+
+    def _check_public(self) -> None:
+        from spanwise.pipeline.base_encoder import check_public
+        from spanwise.pipeline.torch_pipeline import TorchPipeline
+
+        if isinstance(self.pipeline, TorchPipeline) and self.pipeline.blueprint.encoder.adapter is not None:
+            check_public(self.pipeline.blueprint.encoder.name)
 
     @staticmethod
     def to_hf(document: Document) -> list[dict[str, Any]]:

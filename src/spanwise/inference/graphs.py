@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -23,31 +24,35 @@ from spanwise.pipeline.onnx_runner import (
     LABEL_PREFIX,
     LABEL_TEXTS,
     LABELS,
+    RELATIONS,
     RESCORE,
     ROW_PREFIX,
     SPANS,
     TEXT_PREFIX,
     WORDS,
 )
+from spanwise.pipeline.pipeline import Task
 from spanwise.pipeline.torch_pipeline import TorchPipeline
+from spanwise.schema import RelationType
 from spanwise.seam.batch import Array, Batch, LabelTexts, Proposals, Words
 from spanwise.seam.decoder import PredictedSpans
 from spanwise.seam.module import SpanModel, Tensors
 from spanwise.seam.runner import Arrays
 
 log = logging.getLogger("spanwise")
+Encode = Callable[[LabelTexts[Tensor]], Tensors]
 SAMPLES = (Document("Somebody met somebody else in a town ."), Document("It rained in another one"))
 
 
 class LabelsGraph(nn.Module):
-    """Label texts in; encoded labels out."""
+    """Label texts in; encoded labels out. `encode` is the model's method for labels or for relations."""
 
-    def __init__(self, model: SpanModel) -> None:
+    def __init__(self, model: SpanModel, encode: Encode) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.encode = model, encode
 
     def forward(self, *arrays: Tensor) -> tuple[Tensor, ...]:
-        return tuple(self.model.encode_labels(LabelTexts(*arrays)))
+        return tuple(self.encode(LabelTexts(*arrays)))
 
 
 class ForwardGraph(nn.Module):
@@ -82,7 +87,9 @@ class RescoreGraph(nn.Module):
 
 
 def export_graphs(pipeline: TorchPipeline, folder: Path) -> None:
-    """Write a graph for each stage of the model that reads out, and one for its label texts if it encodes them."""
+    """Write a graph for each stage of the model that reads out, and for its texts of labels and relations if it encodes
+    them.
+    """
     if pipeline.windows.limit > MAX_EXPORT_LENGTH:
         raise ModelError(
             f"an exported graph takes maxima over {MAX_EXPORT_LENGTH} words at most; "
@@ -114,9 +121,16 @@ def _plain_attention(model: SpanModel) -> Iterator[None]:
 
 
 def _export_stages(pipeline: TorchPipeline, folder: Path) -> None:
-    batch, model = _sample_batch(pipeline), pipeline.torch_runner.model
+    task, model = _sample_task(pipeline), pipeline.torch_runner.model
+    batch = _sample_batch(pipeline, task)
     given = _named(WORDS, batch.words) | {SPANS: batch.proposals.spans}
-    encoded = _export_labels(model, batch.labels, folder) if batch.labels is not None else {}
+    encoded: dict[str, Array] = {}
+    for texts, encode, name in (
+        (batch.labels, model.encode_labels, LABELS),
+        (batch.relation_labels, model.encode_relations, RELATIONS),
+    ):
+        if texts is not None:
+            encoded |= _export_labels(LabelsGraph(model, encode), texts, folder / name)
     if batch.labels is not None and not encoded:
         encoded = _named(LABEL_TEXTS, batch.labels, TEXT_PREFIX)
     first = pipeline.torch_runner.forward(batch)
@@ -125,7 +139,7 @@ def _export_stages(pipeline: TorchPipeline, folder: Path) -> None:
     has_labels_graph = any(name.startswith(LABEL_PREFIX) for name in encoded)
     graph = ForwardGraph(model, encoded=has_labels_graph)
     _export(graph, given | encoded, [*_fields(first.scores), *named_features], folder / FORWARD)
-    rows = _sample_rows(pipeline, batch, first.scores)
+    rows = _sample_rows(pipeline, task, batch, first.scores)
     if rows is not None:
         inputs = dict(zip(named_features, (tensor.numpy() for tensor in features), strict=True))
         inputs |= {ROW_PREFIX + name: array for name, array in zip(_fields(rows), rows, strict=True)}
@@ -133,14 +147,14 @@ def _export_stages(pipeline: TorchPipeline, folder: Path) -> None:
         _export(second, inputs, [*_fields_of(pipeline.reader.decoder.second)], folder / RESCORE)
 
 
-def _export_labels(model: SpanModel, texts: LabelTexts[Array], folder: Path) -> dict[str, Array]:
+def _export_labels(graph: LabelsGraph, texts: LabelTexts[Array], path: Path) -> dict[str, Array]:
     """Write the graph of the labels; gives what it returns, by name. Empty for models that do not encode labels."""
     with torch.inference_mode():
-        encoded = model.encode_labels(texts.map(torch.from_numpy))
+        encoded = graph.encode(texts.map(torch.from_numpy))
     if not encoded:
         return {}
     names = [LABEL_PREFIX + name for name in _fields(encoded)]
-    _export(LabelsGraph(model), _named(LABEL_TEXTS, texts, TEXT_PREFIX), names, folder / LABELS)
+    _export(graph, _named(LABEL_TEXTS, texts, TEXT_PREFIX), names, path)
     return dict(zip(names, (tensor.numpy() for tensor in encoded), strict=True))
 
 
@@ -148,20 +162,29 @@ def _named(names: Sequence[str], source: object, prefix: str = "") -> dict[str, 
     return {prefix + name: getattr(source, name) for name in names}
 
 
-def _sample_batch(pipeline: TorchPipeline) -> Batch[Array]:
-    examples = [example for document in SAMPLES for example in pipeline.task.builder.examples(document)]
-    return collate(examples, pipeline.pieces, pipeline.reader.proposer, labels=pipeline.task.labels)
+def _sample_task(pipeline: TorchPipeline) -> Task:
+    """The model's own labels, with a relation if it takes any and has none."""
+    schema = pipeline.schema
+    if schema.relations or not pipeline.reader.traits.open_relations:
+        return pipeline.task
+    return pipeline.task_for(replace(schema, relations=(RelationType("related"),)))
 
 
-def _sample_rows(pipeline: TorchPipeline, batch: Batch[Array], scores: Arrays) -> Arrays | None:
+def _sample_batch(pipeline: TorchPipeline, task: Task) -> Batch[Array]:
+    examples = [example for document in SAMPLES for example in task.builder.examples(document)]
+    proposer = pipeline.reader.proposer
+    return collate(examples, pipeline.pieces, proposer, labels=task.labels, relation_labels=task.relations)
+
+
+def _sample_rows(pipeline: TorchPipeline, task: Task, batch: Batch[Array], scores: Arrays) -> Arrays | None:
     """Rows that stage two would score if everything were probable; None where it never scores any."""
     spans = batch.proposals.spans.astype(np.int64)
     labels = np.arange(len(spans)) % max(len(pipeline.schema.entities), 1)
     entities = PredictedSpans(spans, labels, np.ones(len(spans), np.float32))
     probable = cast(Callable[..., Arrays], type(scores))(*(np.full_like(array, 10.0) for array in scores))
-    thresholds, decoder = pipeline.thresholds(0.0, 0.0), pipeline.reader.decoder
+    thresholds = pipeline.thresholds(0.0, 0.0, task.schema)
     for given in (entities, None):
-        for rows in decoder.propose(probable, batch, thresholds, given).rows:
+        for rows in task.decoder.propose(probable, batch, thresholds, given).rows:
             return cast(Arrays, rows)
     return None
 

@@ -11,6 +11,7 @@ from spanwise.errors import ModelError
 
 HUB = "hub:"  # before the name of a model that is on the hub in any case
 GENERAL, GENERAL_VARIABLE = "general", "SPANWISE_GENERAL"  # the general model's name, and where it lies if elsewhere
+CONFIG = "config.json"  # what a model folder has
 log = logging.getLogger("spanwise")
 
 
@@ -19,10 +20,10 @@ def model_folder(source: Path | str) -> Path:
     name, folder = str(source), Path(source)
     if name.startswith(HUB):
         return _download(name.removeprefix(HUB))
+    if name == GENERAL and not (folder / CONFIG).exists():  # another folder of that name is no model
+        return general_folder()
     if folder.exists():
         return folder
-    if name == GENERAL:
-        return general_folder()
     on_hub = _looks_like_hub_name(name) and not folder.parent.exists()
     if similar := _similar_folder(folder):
         hint = f" (For a model on the hub, write {HUB + name!r}.)" if on_hub else ""

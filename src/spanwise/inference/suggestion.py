@@ -82,7 +82,7 @@ def _chunk_uncertainty(extractor: Extractor, documents: Sequence[Document], by: 
     multi_label, combine = pipeline.reader.traits.multi_label, np.add if by == "entropy" else np.maximum
     for places, batch in _batches(extractor, documents):
         recorder = _Recorder(pipeline.runner)
-        run_stages(recorder, pipeline.reader.decoder, batch, thresholds)
+        run_stages(recorder, extractor.task.decoder, batch, thresholds)
         found = decisions(recorder.first, recorder.second, batch, multi_label=multi_label)
         combine.at(values, places, uncertainty(found, by, batch.size))
     return values
@@ -97,7 +97,9 @@ def _batches(extractor: Extractor, documents: Sequence[Document]) -> Iterator[tu
     examples = [example for _, example in rows]
     for batch in prediction_batches(examples, extractor.token_budget):
         chosen = [examples[row] for row in batch]
-        arrays = collate(chosen, pipeline.pieces, pipeline.reader.proposer, labels=task.labels)
+        arrays = collate(
+            chosen, pipeline.pieces, pipeline.reader.proposer, labels=task.labels, relation_labels=task.relations
+        )
         yield [rows[row][0] for row in batch], arrays
 
 

@@ -67,7 +67,7 @@ class JointConfig(SpanConfig):
         return SpanProposer(
             max_width=self.resolved_max_width(),
             negatives=self.negatives_per_example(),
-            merge_labels=self.multi_label,
+            merge_labels=self.independent,
             pairs=self.negative_pairs_per_example(),
             relations=len(schema.relations),
         )
@@ -77,7 +77,13 @@ class JointConfig(SpanConfig):
         return "sigmoid"
 
     def decoder(self, schema: Schema) -> PairDecoder:
-        return PairDecoder.of(schema, nested=self.nested, multi_label=self.multi_label, activation=self.activation())
+        return PairDecoder.of(
+            schema,
+            nested=self.nested,
+            multi_label=self.multi_label,
+            activation=self.activation(),
+            independent=self.independent,
+        )
 
 
 class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairScores[Tensor]], Generic[Features]):
@@ -132,10 +138,14 @@ class JointModel(SpanModel[SpanScores[Tensor], Features, PairRows[Tensor], PairS
         """The losses of spans and pairs; the pair loss is 0 without pairs or relation types."""
         annotated = batch.require_gold().annotated[batch.proposals.spans[:, 0]]
         logits, labels = output.scores.logits, batch.proposals.labels
-        spans = span_loss(logits, labels, annotated, multi_label=self.config.multi_label)
+        spans = self.span_loss(logits, labels, annotated)
         if second is None:
             return {"spans": spans, "pairs": spans.new_zeros(())}
         return {"spans": spans, "pairs": self.pair_loss(second.scores.logits, batch.proposals.relations)}
+
+    def span_loss(self, logits: Tensor, labels: Tensor, annotated: Tensor) -> Tensor:
+        """Cross entropy, averaged over spans; with `multi_label`, binary and summed over labels."""
+        return span_loss(logits, labels, annotated, multi_label=self.config.multi_label)
 
     def pair_loss(self, logits: Tensor, relations: Tensor) -> Tensor:
         """Binary cross entropy, averaged over types and pairs."""

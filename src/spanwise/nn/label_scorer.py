@@ -1,4 +1,4 @@
-"""Scores of spans against label texts: two towers on one encoder, so that labels are a model's input."""
+"""Scores of spans and of pairs against label texts: two towers on one encoder, so that labels are a model's input."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from spanwise.seam.batch import LabelTexts
 from spanwise.seam.encoding import Encoder
 
 PRIOR = -6.0  # first logit of every label: entities are rare among spans
+PAIR_PRIOR = -3.0  # first logit of every relation: pairs are of entities, and fewer
 
 
 class LabelVectors(NamedTuple):
@@ -35,7 +36,7 @@ class LabelScorer(nn.Module):
         self.reduce_mean = nn.Linear(dim, dim, bias=False)
         self.dropout = nn.Dropout(dropout)
         self.span = nn.Linear(dim, dim)
-        self.label = nn.Sequential(nn.Linear(dim, dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(dim, dim))
+        self.label = label_tower(dim, dropout)
         self.entity = nn.Linear(dim, 1)
         self.scale = nn.Parameter(torch.tensor(dim**-0.5))
         self.bias = nn.Parameter(torch.tensor([PRIOR]))
@@ -56,6 +57,46 @@ class LabelScorer(nn.Module):
         return scores
 
 
+class RelationVectors(NamedTuple):
+    """One vector per relation."""
+
+    relations: Tensor  # [R, d]
+
+
+class RelationScorer(nn.Module):
+    """Scores of pairs of spans against encoded relation texts: p·r / √d + u(p) + b.
+
+    r is the mean of the text's token vectors plus an MLP over it. p is an MLP over the model's own pair vector, whose
+    first layer the model computes. u(p) says how much the pair looks like a relation of any kind.
+    """
+
+    def __init__(self, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.pair = nn.Linear(dim, dim)
+        self.label = label_tower(dim, dropout)
+        self.related = nn.Linear(dim, 1)
+        self.scale = nn.Parameter(torch.tensor(dim**-0.5))
+        self.bias = nn.Parameter(torch.tensor([PAIR_PRIOR]))
+
+    def encode(self, encoder: Encoder, texts: LabelTexts[Tensor]) -> RelationVectors:
+        """r of every relation."""
+        means = encode_texts(encoder, texts).mean()
+        return RelationVectors(means + self.label(means))
+
+    def forward(self, reduced: Tensor, relations: Tensor) -> Tensor:
+        """reduced [M, d]: the model's pair vectors through its first layer; relations [R, d] -> [M, R]"""
+        hidden = F.gelu(reduced)
+        vectors = self.pair(self.dropout(hidden))
+        scores: Tensor = (vectors * self.scale) @ relations.T + self.related(hidden) + self.bias
+        return scores
+
+
+def label_tower(dim: int, dropout: float) -> nn.Sequential:
+    """The MLP over the mean of a label's token vectors."""
+    return nn.Sequential(nn.Linear(dim, dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(dim, dim))
+
+
 def prefix_sums(words: Tensor) -> Tensor:
     """Sums over the words before each word. [B, T, d] -> [B, T + 1, d]"""
     return F.pad(words.cumsum(1), (0, 0, 1, 0))
@@ -68,13 +109,13 @@ def span_means(sums: Tensor, spans: Tensor) -> Tensor:
     return total / (spans[:, 2] - spans[:, 1]).unsqueeze(-1)
 
 
-def label_loss(logits: Tensor, labels: Tensor, annotated: Tensor) -> Tensor:
+def label_loss(logits: Tensor, labels: Tensor, annotated: Tensor | None = None) -> Tensor:
     """Binary cross entropy summed over spans and labels, divided by the number of gold cells.
 
     logits, labels [N, C]; annotated [N, C], false where a label is unknown
     """
     each = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")
-    return (each * annotated).sum() / gold_count(labels)
+    return (each if annotated is None else each * annotated).sum() / gold_count(labels)
 
 
 def gold_count(labels: Tensor) -> Tensor:

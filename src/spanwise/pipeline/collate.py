@@ -22,6 +22,7 @@ def collate(
     *,
     partner: Proposer | None = None,
     labels: LabelTexts[Array] | None = None,
+    relation_labels: LabelTexts[Array] | None = None,
     gold: bool = False,
     rng: np.random.Generator | None = None,
 ) -> Batch[Array]:
@@ -38,6 +39,7 @@ def collate(
         labels,
         _gold(examples) if gold else None,
         proposed(partner) if partner is not None else None,
+        relation_labels,
     )
 
 

@@ -46,7 +46,7 @@ def load_pretrained(name: str, layers: Sequence[int] | None = None) -> tuple[Pre
     from transformers import AutoModel, AutoTokenizer
 
     source = _source(name)
-    if not Path(source).is_dir() and _looks_like_path(source):
+    if not Path(source).is_dir() and is_path(source):
         raise EncoderError(f"encoder folder {name!r} does not exist; give another folder or a name on the hub.")
     with quiet_transformers():
         try:
@@ -101,13 +101,18 @@ def _source(name: str) -> str:
     """Where an encoder comes from: the default's wheel, a folder, a folder in $SPANWISE_ENCODERS, else the hub."""
     if name == "minilm":
         return str(minilm_folder())
+    folder = None if Path(name).is_dir() else local_folder(name)
+    return name if folder is None else str(folder)
+
+
+def local_folder(name: str) -> Path | None:
+    """The encoder of this name in $SPANWISE_ENCODERS."""
     root = os.environ.get(ENCODERS_VARIABLE)
-    if root and not Path(name).is_dir() and (Path(root) / name).is_dir():
-        return str(Path(root) / name)
-    return name
+    return Path(root) / name if root and (Path(root) / name).is_dir() else None
 
 
-def _looks_like_path(name: str) -> bool:
+def is_path(name: str) -> bool:
+    """Whether a name can only be that of a folder."""
     return name.startswith((".", "~")) or Path(name).is_absolute() or len(Path(name).parts) > 2
 
 

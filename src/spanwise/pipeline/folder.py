@@ -20,6 +20,7 @@ from torch import Tensor
 from spanwise import __version__
 from spanwise.errors import EncoderError, ModelError, SchemaError, SpanwiseError, shortened
 from spanwise.files import atomic_file, write_text
+from spanwise.pipeline import base_encoder
 from spanwise.pipeline.adapters import SharedEncoder, base_checksum
 from spanwise.pipeline.blueprint import Blueprint
 from spanwise.pipeline.compact import COMPACT, base_weights, compressed, describe, restored
@@ -67,11 +68,15 @@ def save(pipeline: TorchPipeline, folder: Path, rank: int | None = None) -> None
     with atomic_file(folder / CONFIG) as config, atomic_file(folder / WEIGHTS) as weights:  # renamed in a row
         save_weights(pipeline.model, weights, rank)
         checksums[WEIGHTS] = checksum(weights)
-        data = {**_config(pipeline), **({} if rank is None else {COMPACT: describe(rank)}), "checksums": checksums}
+        data = {
+            **_config(pipeline, folder),
+            **({} if rank is None else {COMPACT: describe(rank)}),
+            "checksums": checksums,
+        }
         config.write_text(to_json(with_tuning(data, tuning_to_dict(pipeline.blueprint.tuning))), encoding="utf-8")
 
 
-def _config(pipeline: TorchPipeline) -> dict[str, Any]:
+def _config(pipeline: TorchPipeline, folder: Path) -> dict[str, Any]:
     """The options, and what follows from them for readers that do not have the model's code."""
     blueprint, transformer = pipeline.blueprint, pipeline.model.encoder.transformer.config
     return {
@@ -79,7 +84,7 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
         "spanwise": __version__,
         "format": FORMAT,
         "encoder": {**blueprint.encoder.model_dump(mode="json"), "name": Path(blueprint.encoder.name).name},
-        **({} if blueprint.encoder.adapter is None else {BASE: _base(pipeline)}),
+        **({} if blueprint.encoder.adapter is None else {BASE: _base(pipeline, folder)}),
         "model": blueprint.model.model_dump(mode="json"),
         "bundle": blueprint.bundle and blueprint.bundle.model_dump(mode="json"),
         "threshold": blueprint.threshold,
@@ -96,11 +101,10 @@ def _config(pipeline: TorchPipeline) -> dict[str, Any]:
     }
 
 
-def _base(pipeline: TorchPipeline) -> dict[str, str]:
-    """The encoder that an adapter belongs to: its name, or the path of its folder, and the checksum of its weights."""
-    name = pipeline.blueprint.encoder.name
-    place = str(Path(name).absolute()) if Path(name).is_dir() else name
-    return {"name": place, "sha256": base_checksum(pipeline.model.encoder.transformer)}
+def _base(pipeline: TorchPipeline, folder: Path) -> dict[str, Any]:
+    """The encoder that an adapter belongs to, and the checksum of its weights."""
+    named = base_encoder.described(pipeline.blueprint.encoder.name, folder)
+    return {**named, "sha256": base_checksum(pipeline.model.encoder.transformer)}
 
 
 def stored_rank(folder: Path) -> int | None:
@@ -129,7 +133,8 @@ def load(
     check_version(config, folder / CONFIG)
     if verify:
         verify_checksums(config, folder, (SCHEMA, WEIGHTS))
-    schema, base = read_schema(folder), _base_encoder(folder, config, encoder)
+    schema, config = read_schema(folder), _with_base(folder, config, encoder)
+    base = _base_encoder(folder, config, encoder)
     published = base_weights(config[COMPACT]) if COMPACT in config else {}
     elements = _element_count(folder / WEIGHTS) + sum(value.numel() for value in published.values())
     limit = SizeLimit(elements, folder / CONFIG)
@@ -145,19 +150,27 @@ def load(
     return pipeline
 
 
-def _base_encoder(folder: Path, config: dict[str, Any], given: SharedEncoder | None) -> SharedEncoder | None:
-    """The encoder that the stored adapter belongs to; None for a model without an adapter."""
+def _with_base(folder: Path, config: dict[str, Any], given: SharedEncoder | None) -> dict[str, Any]:
+    """The config with the place of the adapter's encoder on this machine."""
     base = config.get(BASE)
     if base is None:
         if given is not None:
             raise ModelError(f"{folder}: this model stores its own encoder; leave encoder= out.")
-        return None
+        return config
     if not isinstance(base, dict) or not all(isinstance(base.get(key), str) for key in ("name", "sha256")):
         raise ModelError(f"{folder / CONFIG}: the encoder of the adapter is not named; copy it again.")
-    path = Path(base["name"])
-    name = path.name if path.is_absolute() and not path.is_dir() else base["name"]  # of another machine
+    name = base_encoder.found(base, folder)
+    if name is None and given is None:
+        raise base_encoder.missing(base, folder)
+    return {**config, BASE: {**base, "name": name or f"./{Path(base['name']).name}"}}
+
+
+def _base_encoder(folder: Path, config: dict[str, Any], given: SharedEncoder | None) -> SharedEncoder | None:
+    """The encoder that the stored adapter belongs to; None for a model without an adapter."""
+    if BASE not in config:
+        return None
     try:
-        return given or SharedEncoder.load(name)
+        return given or SharedEncoder.load(config[BASE]["name"])
     except EncoderError as error:
         raise ModelError(f"{folder}: the encoder of its adapter is missing: {error}") from None
 
@@ -251,7 +264,9 @@ def load_fitting_weights(model: Trainable, folder: Path, layers: Sequence[int] |
     """
     config = read_config(folder)
     if (kept := config.get("encoder", {}).get("layers")) != (None if layers is None else list(layers)):
-        raise ModelError(f"{folder} has encoder.layers {kept or 'null'}; set the same in the recipe, or train it again.")
+        raise ModelError(
+            f"{folder} has encoder.layers {kept or 'null'}; set the same in the recipe, or train it again."
+        )
     check_version(config, folder / CONFIG)
     verify_checksums(config, folder, (SCHEMA, WEIGHTS))
     stored = _restored(folder / WEIGHTS, base_weights(config[COMPACT]) if COMPACT in config else {})

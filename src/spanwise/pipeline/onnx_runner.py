@@ -15,7 +15,7 @@ from spanwise.seam.batch import Array, Batch, LabelTexts, Words
 from spanwise.seam.decoder import Decoder
 from spanwise.seam.runner import Arrays, StageOne
 
-LABELS, FORWARD, RESCORE = GRAPHS = "labels.onnx", "forward.onnx", "rescore.onnx"
+LABELS, RELATIONS, FORWARD, RESCORE = GRAPHS = "labels.onnx", "relations.onnx", "forward.onnx", "rescore.onnx"
 WORDS = tuple(field.name for field in fields(Words))
 LABEL_TEXTS = tuple(field.name for field in fields(LabelTexts))
 SPANS = "spans"
@@ -29,22 +29,23 @@ SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on CPU, the fused operator takes sever
 
 
 class OnnxRunner:
-    """Runs exported graphs: one per stage, and one for label texts, for models that have them. Threads can share it."""
+    """Runs exported graphs: one per stage, and for texts of labels and relations. Threads can share it."""
 
     def __init__(self, folder: Path, decoder: Decoder, threads: int = 1) -> None:
         self.decoder = decoder
         self._forward = _Graph(folder / FORWARD, threads)
-        self._rescore, self._labels = (
-            _Graph(folder / name, threads) if (folder / name).exists() else None for name in (RESCORE, LABELS)
+        self._rescore, self._labels, self._relations = (
+            _Graph(folder / name, threads) if (folder / name).exists() else None
+            for name in (RESCORE, LABELS, RELATIONS)
         )
-        self._cache: LabelCache[Named] = LabelCache(lambda encoded: sum(array.size for array in encoded.values()))
+        self._label_cache, self._relation_cache = (LabelCache[Named](_numbers) for _ in range(2))
 
     def forward(self, batch: Batch[Array]) -> StageOne:
         spans = batch.proposals.spans
         given: Named = {name: getattr(batch.words, name) for name in WORDS}
         given[SPANS] = spans if len(spans) else ONE_SPAN
         if batch.labels is not None:
-            given |= self._label_inputs(batch.labels)
+            given |= self._label_inputs(batch.labels) | self._relation_inputs(batch.relation_labels)
         found = self._forward(given)
         features = {name: array for name, array in found.items() if name.startswith(FEATURE_PREFIX)}
         return StageOne(_named(self.decoder.first, found), features)
@@ -59,7 +60,17 @@ class OnnxRunner:
         """Label texts, and what the graph of the labels makes of them."""
         given: Named = {TEXT_PREFIX + name: getattr(texts, name) for name in LABEL_TEXTS}
         graph = self._labels
-        return given if graph is None else given | self._cache.get(texts, lambda: graph(given))
+        return given if graph is None else given | self._label_cache.get(texts, lambda: graph(given))
+
+    def _relation_inputs(self, texts: LabelTexts[Array] | None) -> Named:
+        """What the graph of the relations makes of their texts; nothing of no relations."""
+        graph = self._relations
+        if graph is None:
+            return {}
+        if texts is None:
+            return graph.empty_outputs()
+        given: Named = {TEXT_PREFIX + name: getattr(texts, name) for name in LABEL_TEXTS}
+        return self._relation_cache.get(texts, lambda: graph(given))
 
 
 class _Graph:
@@ -83,11 +94,20 @@ class _Graph:
             raise ModelError(f"{path}: ONNX Runtime cannot read it ({reason}); export the model again.") from None
         self._inputs = [node.name for node in self._session.get_inputs()]
         self._outputs = [node.name for node in self._session.get_outputs()]
+        self._sizes = [node.shape[1:] for node in self._session.get_outputs()]
 
     def __call__(self, given: Mapping[str, Array]) -> Named:
         """Outputs by name; inputs that the graph does not have are left out."""
         feed = {name: np.ascontiguousarray(given[name]) for name in self._inputs}
         return dict(zip(self._outputs, self._session.run(self._outputs, feed), strict=True))
+
+    def empty_outputs(self) -> Named:
+        """Outputs with no rows."""
+        return {name: np.zeros((0, *size), np.float32) for name, size in zip(self._outputs, self._sizes, strict=True)}
+
+
+def _numbers(encoded: Named) -> int:
+    return sum(array.size for array in encoded.values())
 
 
 def _named(kind: type[tuple[object, ...]], found: Mapping[str, Array]) -> Arrays:

@@ -16,7 +16,7 @@ from spanwise.pipeline.assembly import predicted_document, related_document
 from spanwise.pipeline.batches import prediction_batches
 from spanwise.pipeline.collate import collate, collate_given_entities, label_texts
 from spanwise.pipeline.tuning import Tuning
-from spanwise.schema import EntityType, Schema
+from spanwise.schema import EntityType, RelationType, Schema
 from spanwise.seam.batch import Array, Floats, LabelTexts
 from spanwise.seam.decoder import Decoder, Prediction, ScoreThresholds
 from spanwise.seam.proposals import Proposer
@@ -57,7 +57,9 @@ class Task:
 
     schema: Schema
     labels: LabelTexts[Array] | None
+    relations: LabelTexts[Array] | None
     builder: ExampleBuilder
+    decoder: Decoder
 
 
 class Pipeline:
@@ -92,14 +94,8 @@ class Pipeline:
     def task_for(self, schema: Schema, traits: Traits | None = None) -> Task:
         """Labels with what must be known of them to read text."""
         traits = traits or self.reader.traits
-        texts = {
-            "none": None,
-            "names": schema.entity_names,
-            "descriptions": [entity.description for entity in schema.entities],
-            "plain": [entity.plain_name for entity in schema.entities],
-            "either": [entity.description or entity.plain_name for entity in schema.entities],
-        }[traits.label_texts]
-        labels = None if texts is None else label_texts(self.pieces, self.windows.limit, texts)
+        labels = self._texts(schema.entities, traits)
+        relations = self._texts(schema.relations, traits) if traits.open_relations and schema.relations else None
         limit = self.windows.limit - traits.reserved_pieces
         if labels is not None and traits.labels_in_window:
             limit -= labels.pieces.shape[1] - len(self.pieces.prefix)
@@ -111,16 +107,38 @@ class Pipeline:
             by_sentence=self.windows.by_sentence,
             context=traits.context,
         )
-        return Task(schema, labels, builder)
+        return Task(schema, labels, relations, builder, self.reader.decoder.for_schema(schema))
 
-    def task_for_labels(self, labels: Mapping[str, str]) -> Task:
-        """A task for labels that training may never have seen, each with the text that describes it."""
-        if not self.reader.traits.open_labels:
+    def _texts(self, kinds: Sequence[EntityType | RelationType], traits: Traits) -> LabelTexts[Array] | None:
+        """The label texts that the model reads, of entity types or of relation types."""
+        texts = {
+            "none": None,
+            "names": [kind.name for kind in kinds],
+            "descriptions": [kind.description for kind in kinds],
+            "plain": [kind.plain_name for kind in kinds],
+            "either": [kind.description or kind.plain_name for kind in kinds],
+        }[traits.label_texts]
+        return None if texts is None else label_texts(self.pieces, self.windows.limit, texts)
+
+    def task_for_labels(self, labels: Mapping[str, str] | None, relations: Mapping[str, str] | None = None) -> Task:
+        """A task for labels and relations that training may never have seen, each with the text that describes it.
+
+        Without labels, they are the model's own. Without relations, there are none.
+        """
+        if labels is not None and not self.reader.traits.open_labels:
             raise InputError(
                 f"this {self.reader.name} has fixed labels and takes no new ones; train a model with open labels "
                 f"(see `spanwise models`)."
             )
-        return self.task_for(Schema(tuple(EntityType(name, text) for name, text in labels.items())))
+        if relations is not None and not self.reader.traits.open_relations:
+            raise InputError(
+                f"this {self.reader.name} takes no new relations; train spert with model.scorer: descriptions, or "
+                f"leave relations= out."
+            )
+        entities = self.schema.entities
+        if labels is not None:
+            entities = tuple(EntityType(name, text) for name, text in labels.items())
+        return self.task_for(self.schema.asked_for(entities, relations or {}))
 
     def predict(
         self,
@@ -171,20 +189,22 @@ class Pipeline:
     def relate(
         self,
         documents: Sequence[Document],
+        task: Task | None = None,
         *,
         relation_threshold: Threshold | None = None,
         token_budget: int = TOKEN_BUDGET,
     ) -> list[Document]:
         """The documents with their own entities and the model's relations between them."""
-        thresholds = self.thresholds(None, relation_threshold, self.schema)
-        self._check_given(documents)
+        task = task or self.task
+        thresholds = self.thresholds(None, relation_threshold, task.schema)
+        self._check_given(documents, task.schema)
         rows = [align(document.without_relations()) for document in documents]
-        built = [self.task.builder.gold_examples(row, trim=False) for row in rows]
+        built = [task.builder.gold_examples(row, trim=False) for row in rows]
         self._warn_truncated()
         _warn_lost(LostGold.joined(lost for _, lost in built))
         groups = [examples for examples, _ in built]
-        (found,) = self._run(groups, self.task, (thresholds,), token_budget, given=True)
-        return [related_document(*row, self.schema) for row in zip(rows, groups, found, strict=True)]
+        (found,) = self._run(groups, task, (thresholds,), token_budget, given=True)
+        return [related_document(*row, task.schema) for row in zip(rows, groups, found, strict=True)]
 
     def _run(
         self,
@@ -208,10 +228,16 @@ class Pipeline:
     def _predictions(
         self, examples: Sequence[Example], task: Task, settings: Sequence[ScoreThresholds], given: bool
     ) -> list[list[Prediction]]:
-        batch = collate(examples, self.pieces, None if given else self.reader.proposer, labels=task.labels)
+        batch = collate(
+            examples,
+            self.pieces,
+            None if given else self.reader.proposer,
+            labels=task.labels,
+            relation_labels=task.relations,
+        )
         entities = collate_given_entities(examples) if given else None
         runner = self.runner if len(settings) == 1 else SharedRunner(self.runner)
-        return [run_stages(runner, self.reader.decoder, batch, setting, entities) for setting in settings]
+        return [run_stages(runner, task.decoder, batch, setting, entities) for setting in settings]
 
     def thresholds(
         self, entities: Threshold | None, relations: Threshold | None, schema: Schema | None = None
@@ -234,16 +260,16 @@ class Pipeline:
         default = self.reader.traits.relation_threshold
         return self.reader.tuning.relation_type_thresholds(schema.relation_names, default)
 
-    def _check_given(self, documents: Sequence[Document]) -> None:
+    def _check_given(self, documents: Sequence[Document], schema: Schema) -> None:
         if not self.reader.traits.relations:
             raise InputError(
                 f"{self.reader.name} does not predict relations; train a model that does (see `spanwise models`)."
             )
         for document in documents:
-            if unknown := sorted({entity.label for entity in document.entities} - set(self.schema.entity_names)):
+            if unknown := sorted({entity.label for entity in document.entities} - set(schema.entity_names)):
                 raise InputError(
                     f"the model has no entity label {unknown[0]!r}; rename it to one of "
-                    f"{', '.join(self.schema.entity_names)}, or leave such entities out."
+                    f"{', '.join(schema.entity_names)}, or leave such entities out."
                 )
 
     def _warn_truncated(self) -> None:

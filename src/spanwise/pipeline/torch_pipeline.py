@@ -76,6 +76,7 @@ class TorchPipeline(Pipeline):
             traits[0],
             label_texts=next((t.label_texts for t in traits if t.label_texts != "none"), "none"),
             labels_in_window=any(t.labels_in_window for t in traits),
+            open_relations=any(t.open_relations for t in traits),
             context=max(t.context for t in traits),
             reserved_pieces=max(t.reserved_pieces for t in traits),
         )
@@ -149,6 +150,7 @@ class TorchPipeline(Pipeline):
             proposers[0],
             partner=proposers[1] if len(proposers) > 1 else None,
             labels=self.training_task.labels if labels is None else labels,
+            relation_labels=self.training_task.relations,
             gold=True,
             rng=rng,
         )

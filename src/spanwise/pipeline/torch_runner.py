@@ -19,12 +19,12 @@ from spanwise.seam.runner import Arrays, StageOne
 class TorchRunner:
     """Runs a model in inference mode. The labels of a set are encoded once; the model's weights must not change.
 
-    Several threads may call it: all that they share is the cache of encoded labels.
+    Several threads may call it: all that they share are the caches of encoded labels and relations.
     """
 
     def __init__(self, model: SpanModel) -> None:
         self.model = model
-        self._labels: LabelCache[Tensors] = LabelCache(lambda encoded: sum(tensor.numel() for tensor in encoded))
+        self._labels, self._relations = (LabelCache[Tensors](_numbers) for _ in range(2))
 
     @property
     def device(self) -> torch.device:
@@ -33,11 +33,18 @@ class TorchRunner:
     @torch.inference_mode()
     def forward(self, batch: Batch[Array]) -> StageOne:
         tensors = self._tensors(batch)
-        labels = None
-        if batch.labels is not None:
-            labels = self._labels.get(batch.labels, lambda: self.model.encode_labels(tensors.require_label_texts()))
-        output = self.model(tensors, labels)
+        output = self.model(tensors, self._encoded_labels(batch, tensors))
         return StageOne(_arrays(output.scores), output.features)
+
+    def _encoded_labels(self, batch: Batch[Array], tensors: Batch[Tensor]) -> Tensors | None:
+        """The encoded label texts of the batch, if there are any, then those of its relations."""
+        if batch.labels is None:
+            return None
+        labels = self._labels.get(batch.labels, lambda: self.model.encode_labels(tensors.require_label_texts()))
+        texts = tensors.relation_labels
+        if batch.relation_labels is None or texts is None:
+            return labels
+        return (*labels, *self._relations.get(batch.relation_labels, lambda: self.model.encode_relations(texts)))
 
     @torch.inference_mode()
     def rescore(self, features: object, rows: Arrays) -> Arrays:
@@ -75,6 +82,10 @@ class TorchRunner:
 
     def _encode(self, batch: Batch[Tensor]) -> Encoded:
         return self.model.encoder(batch.words, self.model.traits.hidden_states)
+
+
+def _numbers(encoded: Tensors) -> int:
+    return sum(tensor.numel() for tensor in encoded)
 
 
 def _array(tensor: Tensor) -> Floats:

@@ -160,7 +160,9 @@ def recommend(
         *([f"# Training takes {timing.estimate}."] if timing.estimate else []),
         "encoder:",
         _encoder(profile.script),
-        *_pairs({**({"layers": FAST_LAYERS} if fast else {}), **ENCODER_OPTIONS, **choice.encoder}, comments("encoder")),
+        *_pairs(
+            {**({"layers": FAST_LAYERS} if fast else {}), **ENCODER_OPTIONS, **choice.encoder}, comments("encoder")
+        ),
         "model:",
         *_pairs(choice.model, comments(choice.model["name"])),
     ]

@@ -76,7 +76,10 @@ class Gold(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generic[A]):
-    """Words, candidates, label texts and gold; `partner` holds the candidates of a bundle's second member."""
+    """Words, candidates, label texts and gold; `partner` holds the candidates of a bundle's second member.
+
+    `relation_labels` are the texts of relations, for models that read them, unless no relation is asked for.
+    """
 
     size: int
     words: Words[A]
@@ -84,6 +87,7 @@ class Batch(Generic[A]):
     labels: LabelTexts[A] | None = None
     gold: Gold[A] | None = None
     partner: Proposals[A] | None = None
+    relation_labels: LabelTexts[A] | None = None
 
     def map(self, change: Callable[[A], B]) -> Batch[B]:
         return Batch(
@@ -93,6 +97,7 @@ class Batch(Generic[A]):
             None if self.labels is None else self.labels.map(change),
             None if self.gold is None else self.gold.map(change),
             None if self.partner is None else self.partner.map(change),
+            None if self.relation_labels is None else self.relation_labels.map(change),
         )
 
     def for_partner(self) -> Batch[A]:

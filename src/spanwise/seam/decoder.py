@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from spanwise.schema import Schema
 from spanwise.seam.batch import Array, Batch, Floats, Ints
 from spanwise.seam.component import Component
 
@@ -94,6 +95,10 @@ class Decoder(Component, ABC, Generic[S, R, T]):
 
     first: ClassVar[type[tuple[object, ...]]]
     second: ClassVar[type[tuple[object, ...]]] = NoRows
+
+    def for_schema(self, schema: Schema) -> Self:
+        """The decoder of the same model for other labels."""
+        return self
 
     @abstractmethod
     def propose(

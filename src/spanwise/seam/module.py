@@ -97,8 +97,14 @@ class SpanModel(Trainable, Generic[S, F, R, T]):
         """Encode the texts of C labels. At inference, a runner calls this once per label set."""
         return ()
 
+    def encode_relations(self, texts: LabelTexts[Tensor]) -> Tensors:
+        """The same for the texts of R relations, for models with open relations."""
+        return ()
+
     def forward(self, batch: Batch[Tensor], labels: Tensors | None = None) -> Output[S, F]:
-        """Stage one. `labels` is the output of `encode_labels` for the batch's label texts, if already computed."""
+        """Stage one. `labels` is the output of `encode_labels` for the batch's label texts, if already computed, then
+        that of `encode_relations` if there are texts of relations.
+        """
         return self.score(self.encoder(batch.words, self.traits.hidden_states), batch, labels)
 
     @abstractmethod

@@ -21,6 +21,7 @@ class Traits:
     independent: bool = False  # scores each span and label on its own, and so learns from overlapping gold
     labels_in_window: bool = False  # label texts share the encoder's window with the text
     open_labels: bool = False  # can predict labels that were not in the training data
+    open_relations: bool = False  # reads texts of relations as well, and predicts relations that were not in this data
     max_width: int | None = None  # words of the widest entity it can predict; None: no limit
     threshold: float = 0.0  # lowest probability of an entity, unless the recipe or the call sets one
     relation_threshold: float = 0.0

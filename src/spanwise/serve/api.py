@@ -53,7 +53,11 @@ def create_app(extractor: Extractor, settings: Settings, name: str = "model") ->
         """The labels of the model and the limits of the service."""
         limits = {"characters": settings.max_characters, "texts": settings.max_texts, "body": settings.max_body}
         traits = extractor.pipeline.reader.traits
-        abilities = {"open_labels": traits.open_labels, "predicts_relations": traits.relations}
+        abilities = {
+            "open_labels": traits.open_labels,
+            "open_relations": traits.open_relations,
+            "predicts_relations": traits.relations,
+        }
         about = {"model": name, "limits": limits, "version": __version__}
         return json_response({**about, **extractor.schema.to_dict(), **abilities})
 
@@ -133,8 +137,9 @@ def _add_page(app: FastAPI) -> None:
 def _extract_with(extractor: Extractor) -> Extract:
     def extract(texts: list[Document], options: Options) -> list[Document]:
         if options.given_entities:
-            relation_threshold = options.keywords()["relation_threshold"]
-            return list(extractor.relate(texts, relation_threshold=relation_threshold))
+            keywords = options.keywords()
+            asked = extractor.with_labels(relations=keywords["relations"]) if "relations" in keywords else extractor
+            return list(asked.relate(texts, relation_threshold=keywords["relation_threshold"]))
         return extractor(texts, **options.keywords())
 
     return extract

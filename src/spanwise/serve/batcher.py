@@ -31,10 +31,13 @@ class Options:
     threshold: Threshold = None
     relation_threshold: Threshold = None
     given_entities: bool = False  # relations between the entities of the texts, and nothing else
+    relations: tuple[tuple[str, str], ...] | None = None
 
     def keywords(self) -> dict[str, Any]:
         """The arguments of the extractor."""
         values = {"threshold": self.threshold, "relation_threshold": self.relation_threshold, "labels": self.labels}
+        if self.relations is not None:
+            values["relations"] = self.relations
         return {key: dict(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 

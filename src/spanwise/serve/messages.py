@@ -68,12 +68,16 @@ class Request(BaseModel):
         return [Document(text) for text in ([self._get("text")] if texts is None else texts)]
 
     def options(self) -> Options:
-        labels = self._get("labels")
+        labels, relations = self._described("labels"), self._described("relations")
+        thresholds = frozen(self._get("threshold")), frozen(self._get("relation_threshold"))
+        return Options(labels, *thresholds, given_entities=self._get("entities") is not None, relations=relations)
+
+    def _described(self, field: str) -> tuple[tuple[str, str], ...] | None:
+        """Each label with its description, or with its name if it has none."""
+        labels = self._get(field)
         if isinstance(labels, list):
             labels = dict.fromkeys(labels, "")
-        described = tuple((name, text.strip() or name) for name, text in labels.items()) if labels else None
-        thresholds = frozen(self._get("threshold")), frozen(self._get("relation_threshold"))
-        return Options(described, *thresholds, given_entities=self._get("entities") is not None)
+        return tuple((name, text.strip() or name) for name, text in labels.items()) if labels else None
 
 
 def request_model(extractor: Extractor, settings: Settings) -> type[Request]:
@@ -95,7 +99,7 @@ def request_model(extractor: Extractor, settings: Settings) -> type[Request]:
             "Lowest probability of an entity, for all labels or by label.",
         ),
         "relation_threshold": _optional(
-            _threshold(probability, schema.relation_names, False),
+            _threshold(probability, schema.relation_names, traits.open_relations),
             "Lowest probability of a relation, for all labels or by label.",
         ),
     }
@@ -107,6 +111,10 @@ def request_model(extractor: Extractor, settings: Settings) -> type[Request]:
     if traits.open_labels:
         fields["labels"] = _optional(
             _labels(settings), "Labels to predict instead of the model's, by name or with descriptions."
+        )
+    if traits.open_relations:
+        fields["relations"] = _optional(
+            _labels(settings), "Relations to predict instead of the model's, as labels are."
         )
     return create_model("ExtractRequest", __base__=Request, **fields)
 
@@ -218,6 +226,7 @@ class SchemaResponse(BaseModel):
     entities: list[EntityTypeMessage]
     relations: list[RelationTypeMessage]
     open_labels: bool
+    open_relations: bool
     predicts_relations: bool
     limits: LimitsMessage
     version: str

@@ -120,7 +120,7 @@ class Case:
                 blueprint, self.corpus.schema, *load_pretrained(recipe.encoder.name, recipe.encoder.layers)
             )
             for name, parameter in pipeline.model.named_parameters():
-                if name.endswith("bias") and parameter.requires_grad and (parameter < -4).all():
+                if name.endswith("bias") and parameter.requires_grad and (parameter < -2).all():
                     torch.nn.init.zeros_(parameter)  # with this prior, an untrained model predicts nothing
         pipeline.model.eval()
         return pipeline

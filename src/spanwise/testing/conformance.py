@@ -314,6 +314,30 @@ def check_new_labels(case: Case) -> None:
         expect({e.label for d in found for e in d.entities} <= {"Thing", name}, "it predicts a label not asked for")
 
 
+def check_new_relations(case: Case) -> None:
+    """A model with open relations accepts its own as new ones, and different ones in each call, also between given
+    entities.
+    """
+    schema, documents = case.corpus.schema, list(case.corpus.splits["train"])
+    own = {kind.name: kind.description or kind.plain_name for kind in schema.relations}
+    if not case.traits.open_relations:
+        try:
+            case.extractor.with_labels(relations=own or ["knows"])
+        except InputError:
+            return
+        raise ConformanceError("its traits have no open relations, but it takes new ones")
+    labels = {kind.name: kind.description for kind in schema.entities}
+    for asked in (case.extractor.with_labels(relations=own), case.extractor.with_labels(labels, own)):
+        for one, other in zip(asked(documents), case.extractor(documents), strict=True):
+            _expect_alike(one, other, "a document with the model's own relations asked for as new ones")
+    for name, text in own.items():
+        asked = case.extractor.with_labels(relations={"thing": text, name: text})
+        for found in (asked(documents), list(asked.relate(documents))):
+            expect(len(found) == len(documents), "documents are lost")
+            wrong = {r.label for d in found for r in d.relations} - {"thing", name}
+            expect(not wrong, "it predicts a relation not asked for")
+
+
 def check_threads(case: Case) -> None:
     """Eight threads that share an extractor get the same results as one thread."""
     documents = list(case.corpus.splits["train"]) * 4
@@ -377,4 +401,5 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_offsets,
     check_given_entities,
     check_new_labels,
+    check_new_relations,
 )
