@@ -19,7 +19,7 @@ def demo(
     threads: Annotated[int | None, typer.Option(min=1, help="Number of threads; default: all cores.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Train on a small corpus of invented news, score, then mark spans and relations in an unseen text.
+    """Find labels without training; then train on a small corpus of invented news, score, and mark an unseen text.
 
     Ctrl-C saves a checkpoint; the same command resumes the training.
 
@@ -27,6 +27,7 @@ def demo(
     """
     from spanwise import corpora, runtime
     from spanwise.cli.evaluate import print_scores
+    from spanwise.demo.any_labels import any_labels
     from spanwise.demo.introduction import introduction
     from spanwise.demo.showcase import show_demo, train_demo
     from spanwise.render.terminal import to_terminal
@@ -34,7 +35,7 @@ def demo(
 
     runtime.set_threads(threads)
     corpus = corpora.load("demo")
-    for part in introduction(corpus):
+    for part in (*any_labels(), *introduction(corpus)):
         err.print(part)
     with stoppable() as stop, LiveDisplay(err) as display:
         train_demo(folder, corpus, display, stop)
