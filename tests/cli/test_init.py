@@ -60,7 +60,7 @@ def test_entities_that_share_a_span_get_a_span_model_with_several_labels(command
 
 def test_the_recipe_trains_as_it_is(command: Command, flat_corpus: Corpus, tiny_encoder: Path, tmp_path: Path) -> None:
     train = written(tmp_path / "train.jsonl", flat_corpus.splits["train"])
-    assert command("init", train, "--out", tmp_path / "recipe.yaml").code == 0
+    assert command("init", train, "--new", "--out", tmp_path / "recipe.yaml").code == 0
     tiny = ("--set", f"encoder.name={tiny_encoder}", "--set", "train.epochs=1")
     done = command("train", tmp_path / "recipe.yaml", *tiny, "--out", tmp_path / "run")
     assert done.code == 0, done.err
@@ -72,7 +72,7 @@ def test_layers_of_tags_are_read_and_named_in_the_recipe(command: Command, tmp_p
     for name in ("train.conll", "test.conll"):
         (tmp_path / name).write_text(layers)
     files = (tmp_path / "train.conll", tmp_path / "test.conll")
-    done = command("init", *files, "--tag-columns", "2,3", "--out", tmp_path / "recipe.yaml")
+    done = command("init", *files, "--new", "--tag-columns", "2,3", "--out", tmp_path / "recipe.yaml")
     assert done.code == 0, done.err
     assert "entities are nested" in done.out
     assert "# columns of CoNLL files that hold tags" in done.out
@@ -129,7 +129,7 @@ def test_documents_that_cannot_be_split_get_a_recipe_that_trains(
 ) -> None:
     documents = [Document.from_words([f"word{n}", "here"], [(0, 1, label)]) for n, label in enumerate(labels)]
     train = written(tmp_path / "train.jsonl", documents)
-    done = command("init", train, "--out", tmp_path / "r.yaml")
+    done = command("init", train, "--new", "--out", tmp_path / "r.yaml")
     assert "note: the documents are too few to split dev off; the last epoch is kept." in done.err
     assert Recipe.load(tmp_path / "r.yaml").data.dev_share is None
     tiny = ("--set", f"encoder.name={tiny_encoder}", "--set", "train.epochs=1")

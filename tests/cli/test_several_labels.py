@@ -53,7 +53,7 @@ def files(tmp_path: Path) -> Path:
 @pytest.fixture
 def recipe(command: Command, files: Path) -> Path:
     """What `spanwise init` writes for the files."""
-    done = command("init", files / "train.jsonl", files / "dev.jsonl", "--out", files / "recipe.yaml")
+    done = command("init", files / "train.jsonl", files / "dev.jsonl", "--new", "--out", files / "recipe.yaml")
     assert done.code == 0
     return files / "recipe.yaml"
 

@@ -77,7 +77,7 @@ def test_small_data_starts_from_the_general_model_if_it_can() -> None:
     assert parsed(choose(SMALL)).model == Recipe.load(find_recipe("fine-tune")).model
     others = [replace(SMALL, script="han"), replace(SMALL, relations=5), replace(SMALL, widths={20: 300}), FLAT]
     assert not any(parsed(choose(data)).train.start for data in others)
-    assert parsed(choose(SMALL, fast=True)).train.start is None  # whose encoder keeps all of its layers
+    assert parsed(choose(SMALL, new=True)).train.start is None
 
 
 def test_wide_entities_get_a_tagger_unless_they_share_spans() -> None:

@@ -29,6 +29,9 @@ def init(
     fast: Annotated[
         bool, typer.Option("--fast", help="Keep three of the encoder's six layers: about twice as fast, a lower F1.")
     ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Train a new model also for small data, instead of the general model further.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a recipe that exists.")] = False,
     probe: Annotated[
         bool, typer.Option("--probe/--no-probe", help="Time a few training steps to choose the precision and estimate.")
@@ -69,7 +72,8 @@ def init(
     if not has_dev:
         err.print("note: the documents are too few to split dev off; the last epoch is kept.", markup=False)
     reading = {"tag_columns": list(columns), "annotator": annotator}
-    recipe_text = partial(recommend, found, splits, recipe, format, reading=reading, split_off_dev=has_dev, fast=fast)
+    options = {"reading": reading, "split_off_dev": has_dev, "fast": fast, "new": new}
+    recipe_text = partial(recommend, found, splits, recipe, format, **options)
     write_text(recipe, recipe_text())
     if probe and (timing := _timing(recipe)):
         write_text(recipe, recipe_text(timing))

@@ -91,10 +91,10 @@ def comments(section: str) -> dict[str, str]:
     return found.get(section, {})
 
 
-def choose(profile: DataProfile, *, fast: bool = False) -> Choice:
-    """The model of the first rule that fits the data; with `fast`, none that starts from weights of all layers."""
+def choose(profile: DataProfile, *, new: bool = False) -> Choice:
+    """The model of the first rule that fits the data; with `new`, none that starts from trained weights."""
     facts = _facts(profile)
-    rules = (rule for rule in advice().rules if not (fast and "start" in rule.train))
+    rules = (rule for rule in advice().rules if not (new and "start" in rule.train))
     rule = next(rule for rule in rules if rule.when.hold(facts))
     bundle = None if rule.bundle is None else _filled(rule.bundle, facts)
     return Choice(_filled(rule.model, facts), bundle, rule.why.format_map(facts), rule.encoder, rule.train)
@@ -143,13 +143,14 @@ def recommend(
     reading: Options | None = None,
     split_off_dev: bool = True,
     fast: bool = False,
+    new: bool = False,
 ) -> str:
     """The text of a commented recipe for files with this profile, to be written to `recipe`.
 
     Without dev files and with `split_off_dev`, training splits a share of the documents off as dev. With `fast`, the
-    encoder keeps half of its layers.
+    encoder keeps half of its layers. With `new` or `fast`, training does not start from the general model.
     """
-    choice, timing = choose(profile, fast=fast), timing or Timing()
+    choice, timing = choose(profile, new=new or fast), timing or Timing()
     splits_dev = split_off_dev and not files.get("dev")
     lines = [
         f"# spanwise train {recipe.name} --out runs/mine",
