@@ -69,7 +69,7 @@ def interrupted(shell: Shell, *arguments: str) -> str:
 @pytest.mark.slow
 def test_from_labeled_files_to_entities_in_a_text(shell: Shell, tiny_encoder: Path) -> None:
     assert "64" in shell("inspect", "train.jsonl", "--test", "test.jsonl")
-    assert "dev_share: 0.1" in shell("init", "train.jsonl", "test.jsonl", "--out", "recipe.yaml", "--no-probe")
+    assert "dev_share: 0.1" in shell("init", "train.jsonl", "test.jsonl", "--new", "--out", "recipe.yaml", "--no-probe")
     tiny = (f"encoder.name={tiny_encoder}", "train.encoder_lr=5e-3", "train.task_lr=1e-2", "train.epochs=40")
     train = ("train", "recipe.yaml", *(part for key in tiny for part in ("--set", key)), "--out", "runs/mine")
     stopped = interrupted(shell, *train)

@@ -134,6 +134,7 @@ class FixedTemperature(SpanDecoder):
 def test_a_decoder_without_temperature_is_the_reason_that_is_given(make_pipeline: Make) -> None:
     pipeline = make_pipeline("span-ner", nested=True, max_width=2)
     pipeline.reader = replace(pipeline.reader, decoder=FixedTemperature(nested=True))
+    pipeline.task = pipeline.task_for(pipeline.schema)
     known = drawn(pipeline, 60, gain=8)
     result = tune(known.extractor, known.gold)
     assert result.tuning.temperature == 1.0

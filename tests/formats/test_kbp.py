@@ -144,6 +144,18 @@ def test_a_document_with_two_sources_is_refused(corpus):
         list(read(corpus))
 
 
+def test_a_mention_that_fits_inside_a_tag_as_well_is_one_of_the_text(tmp_path):
+    source = HEADER + '<DOC id="d">v</DOC>\n'
+    counted = source.index(">v") + 1 - len(HEADER)
+    assert source[HEADER.index("v")] == "v"
+    table = f"r\tm\tv\td:{counted}-{counted}\tNIL\tPER\tNAM\t1.0\n"
+    padded = source.replace("<?xml ", "<?xml " + " " * (counted - HEADER.index("v")))
+    (tmp_path / "d.xml").write_text(padded)
+    (tmp_path / "gold.tab").write_text(table)
+    (document,) = read(tmp_path)
+    assert [document.text_of(entity) for entity in document.entities] == ["v"]
+
+
 LETTERS = st.characters(categories=["Lu", "Ll", "Lo", "Nd", "So"])
 
 

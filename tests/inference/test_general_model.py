@@ -38,7 +38,7 @@ def test_it_is_small_and_its_files_are_those_of_the_checksums(general: Extractor
 
 def test_its_card_names_the_corpora_and_their_licenses() -> None:
     card = (general_folder() / "README.md").read_text(encoding="utf-8")
-    for part in ("open/multiconer2", "CC BY", "genia", "zero-shot"):
+    for part in ("open/multiconer2", "CC BY", "genia", "Zero-shot"):
         assert part in card
 
 

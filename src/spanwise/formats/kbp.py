@@ -123,15 +123,21 @@ def _document(source: Source, mentions: list[_Mention], names_only: bool, droppe
 
 
 def _fitting(source: str, mentions: list[_Mention]) -> tuple[Plain, int]:
-    """The text as the offsets count it, and where they begin to: at the file, or at the tag of the document."""
+    """The text as the offsets count it, and where they begin to: at the file, or at the tag of the document.
+
+    If short mentions happen to be at both places, it is where fewer of them are inside tags.
+    """
     wrong = mentions[0]
     for content in line_end_variants(source):
         root, text = _ROOT.search(content), plain(content, count_tags=True, count_references=True)
+        fitting = {}
         for shift in dict.fromkeys((0, root.start() if root else 0)):
-            found = next((m for m in mentions if not _fits(m, text, content, shift)), None)
-            if found is None:
-                return text, shift
-            wrong = found
+            unfit = next((m for m in mentions if not _fits(m, text, content, shift)), None)
+            if unfit is None:
+                fitting[shift] = sum(text.place(m.start + shift, m.end + shift) is None for m in mentions)
+            wrong = unfit or wrong
+        if fitting:
+            return text, min(fitting, key=fitting.__getitem__)
     raise FormatError(
         f"the mention {short_repr(wrong.text)} ({wrong.id}) is not at characters {wrong.start} to {wrong.end - 1} of "
         f"its source; the source must be the one that was annotated.",
