@@ -23,16 +23,17 @@ LIMIT = 8_000_000  # bytes of all files
 WORDINGS = ("names", "descriptions", "paraphrases")
 
 
-def card(trained: str, scores: ScoreFile, model: str) -> str:
+def card(trained: str, scores: ScoreFile, model: str, sample: int | None) -> str:
     """The card of the training with a table of zero-shot scores on test."""
-    found = scores.find(Asking())
+    found = scores.find(Asking(sample=sample))
+    asked = f", on at most {sample:,} documents of each" if sample else ""
     by_corpus = {score.corpus: {} for score in found}
     for score in found:
         by_corpus[score.corpus][score.wording] = f"{100 * score.f1:.1f}"
     by_corpus["mean"] = {wording: f"{100 * value:.1f}" for wording, value in means(found).items()}
     lines = [
         "## Zero-shot scores",
-        f"Strict F1 on test, of {model}.",
+        f"Strict F1 on test{asked}, of {model}.",
         "",
         f"| corpus | {' | '.join(WORDINGS)} |",
         f"|---|{'---:|' * len(WORDINGS)}",
@@ -49,7 +50,8 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="the trained model folder")
     parser.add_argument("--scores", type=Path, required=True, help="the file of zero-shot scores")
     parser.add_argument("--of", default="models that have not seen the corpus", help="what the scores are of")
-    parser.add_argument("--rank", type=int, default=56, help="of the stored difference (default: 56)")
+    parser.add_argument("--sample", type=int, help="the scores with this --sample; default: those of whole splits")
+    parser.add_argument("--rank", type=int, default=60, help="of the stored difference (default: 60)")
     parser.add_argument("--threshold", type=float, help="lowest probability where a call names none, chosen on dev")
     parser.add_argument("--out", type=Path, default=TARGET)
     options = parser.parse_args()
@@ -61,7 +63,9 @@ def main() -> None:
         text = json.dumps({**config, "threshold": options.threshold}, indent=2, ensure_ascii=False)
         (options.out / CONFIG).write_text(text + "\n", encoding="utf-8")
     trained = (options.model / CARD).read_text("utf-8")
-    (options.out / CARD).write_text(card(trained, ScoreFile(options.scores), options.of), encoding="utf-8")
+    (options.out / CARD).write_text(
+        card(trained, ScoreFile(options.scores), options.of, options.sample), encoding="utf-8"
+    )
     size = sum(path.stat().st_size for path in options.out.iterdir())
     print(f"{options.out}: {size:,} bytes")
     if size > LIMIT:
