@@ -12,7 +12,10 @@ from spanwise.render.terminal import to_terminal
 
 EXAMPLES = (
     ("Ibuprofen eased the migraine within an hour.", ("drug", "disease or symptom", "duration")),
-    ("Book a table for four at the Blue Heron in Leeds at 7 pm.", ("restaurant", "city", "time", "number of people")),
+    (
+        "Mara Ostrow left Velmark Foods for the University of Leeds in March 2021.",
+        ("person", "company", "university", "date"),
+    ),
 )
 TITLE = "\nAny labels, without training\n"
 COMMAND = "spanwise extract --labels"
