@@ -72,8 +72,9 @@ def init(
     if not has_dev:
         err.print("note: the documents are too few to split dev off; the last epoch is kept.", markup=False)
     reading = {"tag_columns": list(columns), "annotator": annotator}
-    options = {"reading": reading, "split_off_dev": has_dev, "fast": fast, "new": new}
-    recipe_text = partial(recommend, found, splits, recipe, format, **options)
+    recipe_text = partial(
+        recommend, found, splits, recipe, format, reading=reading, split_off_dev=has_dev, fast=fast, new=new
+    )
     write_text(recipe, recipe_text())
     if probe and (timing := _timing(recipe)):
         write_text(recipe, recipe_text(timing))
