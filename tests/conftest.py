@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from browser import BROWSERS, Browser
 from spanwise import runtime
 from spanwise.corpora import DATA_VARIABLE, Corpus
 from spanwise.testing.samples import FLAT, NESTED, sample_corpus
@@ -192,3 +194,14 @@ def trained(easy_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     runtime.set_threads()
     train(Recipe.load(easy_recipe), folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless browser; without one on this machine, the tests of pages are skipped."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is on this machine")
+    browser = Browser(program, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from base64 import b64encode
-from collections.abc import Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import cycle
@@ -17,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from sample_report import HOSTILE, LABELS, sample_report
 
-from browser import BROWSERS, Browser
+from browser import Browser
 from spanwise.document import Document, Entity
 from spanwise.errors import InputError
 from spanwise.formats import read
@@ -177,16 +175,6 @@ def test_a_report_replaces_an_earlier_report_and_nothing_else(tmp_path: Path) ->
     with pytest.raises(InputError, match="is a file; choose a folder"):
         write_report(sample_report(), other / "thesis.tex", {})
     assert [path.name for path in other.iterdir()] == ["thesis.tex"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is on this machine")
-    browser = Browser(program, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 def shown(browser: Browser, report: Report, folder: Path, width: int, *, dark: bool = False) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +16,7 @@ pytest.importorskip("fastapi")
 from fake import FakeExtractor, served
 from page_server import PageServer
 
-from browser import BROWSERS, Browser
+from browser import Browser
 from spanwise import Offsets
 from spanwise.render.layout import Open, Text, nested_pieces
 
@@ -62,16 +61,6 @@ SCHEMA = {
     "relations": [{"name": "works_for", "description": ""}, {"name": "lives_in", "description": ""}],
     "predicts_relations": True,
 }
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is on this machine")
-    browser = Browser(program, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture
